@@ -1,0 +1,1 @@
+"""What the numbers mean: counts, survival, intervals and speed, without I/O or other packages."""

@@ -1,0 +1,72 @@
+"""The lines that deploy a setting on vLLM, and the line that takes it back."""
+
+import json
+import shlex
+from dataclasses import dataclass
+from typing import Any
+
+from outrider.errors import InvalidSetting
+from outrider.records.arm import Arm
+
+_VLLM_METHODS = ("ngram",)
+_MEASURED_HERE = (
+    "Acceptance carries over to another server, step times do not: ρ and the speed-up are this"
+    " machine's at one request at a time, so measure them again where it will run, at its load."
+)
+_FILLED_DRAFTS = (
+    "vLLM's V2 runner always drafts K tokens: where the lookup finds fewer it fills up with the"
+    " last sampled token, so expect the same accepted tokens out of more drafted ones, a lower"
+    " A/D, and no steps without a draft."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class DeployCommands:
+    """The shell lines to deploy a setting and to roll it back, and what may differ on vLLM."""
+
+    deploy: str
+    rollback: str
+    caveats: tuple[str, ...]
+
+
+def deploy_commands(arm: Arm, model: str) -> DeployCommands:
+    """Return the commands that serve `model`, a hub id or path, with the setting of `arm`.
+
+    Without speculation both lines are the same. Raises InvalidSetting for a method that vLLM
+    does not have. Source of the keys: vLLM 0.33.0, config/speculative.py.
+    """
+    plain = shlex.join(("vllm", "serve", model))
+    if not arm.speculates:
+        return DeployCommands(
+            plain, plain, ("This deploys no speculation, so both lines are the same.",)
+        )
+    if arm.method not in _VLLM_METHODS:
+        raise InvalidSetting(
+            f"method {arm.method!r} cannot be deployed on vLLM",
+            f"one of {', '.join(_VLLM_METHODS)}",
+            "choose an arm of such a method",
+        )
+    settings = json.dumps(_speculative_config(arm), separators=(",", ":"))
+    deploy = shlex.join(("vllm", "serve", model, "--speculative-config", settings))
+    return DeployCommands(deploy, plain, (_tie_caveat(arm), _FILLED_DRAFTS, _MEASURED_HERE))
+
+
+def _speculative_config(arm: Arm) -> dict[str, Any]:
+    settings = {
+        "method": arm.method,
+        "num_speculative_tokens": arm.num_speculative_tokens,
+        "prompt_lookup_min": arm.prompt_lookup_min,
+        "prompt_lookup_max": arm.prompt_lookup_max,
+    }
+    return {key: value for key, value in settings.items() if value is not None}
+
+
+def _tie_caveat(arm: Arm) -> str:
+    runners = (
+        "Where several matches tie, vLLM's V2 runner (the default) drafts from the most recent"
+        " one, its V1 runner (always on CPUs) from the earliest"
+    )
+    if arm.ngram_tie is None:
+        return f"{runners}."
+    match, runner = ("most recent", "V2") if arm.ngram_tie == "recent" else ("earliest", "V1")
+    return f"{runners}; measured here was the {match}, as on {runner}."

@@ -1,0 +1,1 @@
+"""Load, workloads, timing and the evidence that a comparison leaves behind."""

@@ -1,0 +1,1 @@
+"""The `outrider` command: one thin module for each subcommand."""

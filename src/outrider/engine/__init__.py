@@ -1,0 +1,1 @@
+"""The embedded engine: models, drafters, verifiers and the step loop that joins them."""

@@ -1,0 +1,24 @@
+"""What every drafter offers."""
+
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.engine.drafting.draft import Draft
+from outrider.engine.sequence import Sequence
+from outrider.engine.verification.base import Verdict
+
+
+class Drafter(Protocol):
+    """Proposes tokens ahead of the target, and learns what became of them."""
+
+    @property
+    def name(self) -> str:
+        """The method, as an arm names it."""
+
+    def propose(self, batch: list[Sequence], limit: NDArray[np.int64]) -> Draft:
+        """Draft for each sequence at most `limit` [B] tokens: the lesser of K and the room left."""
+
+    def observe(self, batch: list[Sequence], verdict: Verdict) -> None:
+        """Learn how the last draft of this batch was judged, its emitted tokens appended."""

@@ -1,0 +1,1 @@
+"""Model code, weights and where they come from."""

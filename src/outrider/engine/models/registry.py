@@ -1,0 +1,108 @@
+"""The ways to compute a target, by name, and the choice among them."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import MappingProxyType
+
+import psutil
+import torch
+
+from outrider.engine.models.base import TargetModel
+from outrider.engine.models.config import DecoderConfig
+from outrider.engine.models.eager import EagerLlama
+from outrider.engine.models.fused import FusedLlama
+from outrider.engine.models.source import WeightSource, open_weights
+from outrider.errors import InvalidSetting, NotEnoughMemory
+
+DTYPES = MappingProxyType({"bfloat16": torch.bfloat16, "float32": torch.float32})
+
+
+@dataclass(frozen=True, slots=True)
+class ModelSettings:
+    """How to run a target: "auto" takes the fastest backend and type that this machine has.
+
+    `capacity` is the number of tokens that each of `slots` requests may hold.
+    """
+
+    backend: str = "auto"
+    dtype: str = "auto"
+    threads: int = 1
+    slots: int = 1
+    capacity: int = 2048
+
+    def with_capacity(self, capacity: int) -> "ModelSettings":
+        """The same settings with room for `capacity` tokens."""
+        return replace(self, capacity=capacity)
+
+
+def _fused(source: WeightSource, settings: ModelSettings, dtype: torch.dtype) -> TargetModel:
+    # torch has only small operators left to run, and its idle threads would spin beside ours.
+    torch.set_num_threads(1)
+    return FusedLlama(
+        source,
+        dtype=dtype,
+        slots=settings.slots,
+        capacity=settings.capacity,
+        threads=settings.threads,
+    )
+
+
+def _eager(source: WeightSource, settings: ModelSettings, dtype: torch.dtype) -> TargetModel:
+    torch.set_num_threads(settings.threads)
+    device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    return EagerLlama(
+        source, dtype=dtype, slots=settings.slots, capacity=settings.capacity, device=device
+    )
+
+
+Backend = Callable[[WeightSource, ModelSettings, torch.dtype], TargetModel]
+
+BACKENDS: Mapping[str, Backend] = MappingProxyType({"fused": _fused, "torch": _eager})
+
+
+def resolve(settings: ModelSettings) -> tuple[str, str]:
+    """The backend and type that "auto" stands for here; raises InvalidSetting for unknown names."""
+    cuda = torch.cuda.is_available()
+    backend = settings.backend
+    if backend == "auto":
+        backend = "torch" if cuda else "fused"
+    dtype = settings.dtype
+    if dtype == "auto":
+        # The fused kernels widen bfloat16 themselves, so any CPU gains from it.
+        native = cuda or bool(torch.cpu._is_avx512_bf16_supported())  # noqa: SLF001
+        dtype = "bfloat16" if backend == "fused" or native else "float32"
+    for chosen, valid, option in (
+        (backend, BACKENDS, "--backend"),
+        (dtype, DTYPES, "--dtype"),
+    ):
+        if chosen not in valid:
+            raise InvalidSetting(
+                f"{option} {chosen}", f"auto or one of {', '.join(valid)}", "choose one of them"
+            )
+    return backend, dtype
+
+
+def load_model(path: Path, settings: ModelSettings) -> TargetModel:
+    """Loads the weights at `path`; raises NotEnoughMemory before it allocates too much."""
+    backend, dtype = resolve(settings)
+    source = open_weights(path)
+    check_memory(source.config, settings, DTYPES[dtype], psutil.virtual_memory().available)
+    return BACKENDS[backend](source, settings, DTYPES[dtype])
+
+
+def check_memory(
+    config: DecoderConfig, settings: ModelSettings, dtype: torch.dtype, available_bytes: int
+) -> None:
+    """Raises NotEnoughMemory unless weights, cache and the packing of a part fit."""
+    weights = config.parameters * dtype.itemsize
+    cache = settings.slots * settings.capacity * config.kv_bytes_per_token()
+    # Packing holds the largest stack twice for a moment, at most half of all weights.
+    needed = weights + weights // 2 + cache
+    if needed > available_bytes:
+        gib = 2**30
+        raise NotEnoughMemory(
+            f"{available_bytes / gib:.1f} GiB of memory are free",
+            f"{needed / gib:.1f} GiB for weights and cache",
+            "free some, lower --max-model-len or choose a smaller model",
+        )

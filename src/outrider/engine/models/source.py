@@ -1,0 +1,38 @@
+"""Where weights come from: one protocol, one file for each format, chosen by what the path is."""
+
+from pathlib import Path
+from typing import Protocol
+
+import torch
+
+from outrider.engine.models.config import DecoderConfig
+from outrider.errors import UnsupportedModel
+
+
+class WeightSource(Protocol):
+    """Weights under their Hugging Face names, delivered one at a time so that memory stays low."""
+
+    @property
+    def config(self) -> DecoderConfig:
+        """The decoder's shape."""
+        ...
+
+    def tensor(self, name: str) -> torch.Tensor:
+        """The weight called `name`, dequantized; CorruptFile where it is missing or misshapen."""
+        ...
+
+
+def open_weights(path: Path) -> WeightSource:
+    """Opens a GGUF file, or a folder with `config.json` and safetensors files."""
+    from outrider.engine.models.gguf_source import GgufSource  # noqa: PLC0415
+    from outrider.engine.models.safetensors_source import SafetensorsSource  # noqa: PLC0415
+
+    if path.is_dir():
+        return SafetensorsSource(path)
+    if path.suffix == ".gguf":
+        return GgufSource(path)
+    raise UnsupportedModel(
+        f"{path} is neither a folder nor a .gguf file",
+        "safetensors or GGUF weights",
+        "convert the model to one of them",
+    )

@@ -1,0 +1,1 @@
+"""What was measured, where and how: the record types and the file that keeps them."""

@@ -1,0 +1,1 @@
+"""The same findings in every form that they are read in."""

@@ -1,0 +1,51 @@
+"""Figures as table cells, and the reasons of the missing ones as footnotes."""
+
+from dataclasses import dataclass, field
+from string import ascii_lowercase
+
+from outrider.advice.estimate import Estimate
+
+MISSING = "–"
+
+
+def number(value: float | None, decimals: int = 0) -> str:
+    """Return the value with thousands marked and that many decimals, or `MISSING` for None."""
+    return MISSING if value is None else f"{value:,.{decimals}f}"
+
+
+@dataclass(slots=True)
+class Footnotes:
+    """The distinct reasons that the cells of one table refer to by letter."""
+
+    reasons: list[str] = field(default_factory=list)
+
+    def value(self, figure: Estimate, decimals: int, *, scale: float = 1) -> str:
+        """Return `scale` times the figure, without its interval."""
+        if figure.value is None:
+            return f"{MISSING} {self._mark(figure.reason)}"
+        return number(scale * figure.value, decimals)
+
+    def interval(self, figure: Estimate, decimals: int, *, scale: float = 1) -> str:
+        """Return `scale` times the figure with its interval, or why it has none."""
+        value = self.value(figure, decimals, scale=scale)
+        if figure.value is None:
+            return value
+        if figure.interval is None:
+            return f"{value} {self._mark(figure.reason)}"
+        low, high = (scale * end for end in (figure.interval.low, figure.interval.high))
+        return f"{value} ({number(low, decimals)}–{number(high, decimals)})"
+
+    def lines(self) -> tuple[str, ...]:
+        """Return one line per reason."""
+        return tuple(f"{_letter(place)} {reason}" for place, reason in enumerate(self.reasons))
+
+    def _mark(self, reason: str | None) -> str:
+        reason = reason or "unknown"
+        if reason not in self.reasons:
+            self.reasons.append(reason)
+        return _letter(self.reasons.index(reason))
+
+
+def _letter(place: int) -> str:
+    # There are far fewer reasons than letters.
+    return f"[{ascii_lowercase[place]}]"

@@ -1,0 +1,89 @@
+import json
+from collections.abc import Callable, Iterator
+from io import StringIO
+from typing import Any
+
+import pytest
+from rich.console import Console
+
+from outrider.records.evidence import Evidence
+from outrider.report.as_json import document_to_json, write_json
+from outrider.report.document import ReportDocument, build_document
+
+MakeEvidence = Callable[..., Evidence]
+
+
+@pytest.fixture(scope="module")
+def document(make_evidence: MakeEvidence) -> ReportDocument:
+    return build_document(make_evidence())
+
+
+def objects(value: Any) -> Iterator[dict[str, Any]]:
+    if isinstance(value, dict):
+        yield value
+        value = list(value.values())
+    if isinstance(value, list):
+        for item in value:
+            yield from objects(item)
+
+
+def test_the_schema_is_named_first(document: ReportDocument) -> None:
+    content = document_to_json(document)
+
+    assert next(iter(content.items())) == ("schema", {"name": "outrider.report", "version": 1})
+
+
+def test_what_is_written_is_valid_json_even_to_a_narrow_terminal(
+    document: ReportDocument,
+) -> None:
+    console = Console(file=StringIO(), width=40, force_terminal=True)
+
+    write_json(document, console)
+
+    written = console.file
+    assert isinstance(written, StringIO)
+    assert json.loads(written.getvalue()) == document_to_json(document)
+
+
+def test_figures_are_not_rounded(document: ReportDocument) -> None:
+    content = document_to_json(document)
+
+    speed_up = document.comparison.segments[0].against_baseline[1].speed_up
+    assert speed_up.interval is not None
+    assert content["comparison"]["segments"][0]["against_baseline"][1]["speed_up"] == {
+        "value": speed_up.value,
+        "interval": {
+            "low": speed_up.interval.low,
+            "high": speed_up.interval.high,
+            "level": 0.95,
+            "clusters": 8,
+        },
+        "reason": None,
+    }
+
+
+def test_every_estimate_has_a_value_with_an_interval_or_the_reason_why_not(
+    make_evidence: MakeEvidence,
+) -> None:
+    content = document_to_json(build_document(make_evidence(smoke=True, prompts_of_a_kind=1)))
+
+    estimates = [found for found in objects(content) if {"value", "interval"} <= found.keys()]
+    complete = [found for found in estimates if found["interval"] is not None]
+    assert complete
+    assert len(complete) < len(estimates)
+    for estimate in estimates:
+        if estimate["interval"] is None:
+            assert estimate["reason"]
+        else:
+            assert estimate["reason"] is None
+            assert set(estimate["interval"]) == {"low", "high", "level", "clusters"}
+
+
+def test_what_the_run_was_and_what_to_do_are_in_it(document: ReportDocument) -> None:
+    content = document_to_json(document)
+
+    assert content["settings"]["arms"][1]["name"] == "ngram-k1"
+    assert content["environments"][0]["started_at"] == "2026-01-31T12:00:00Z"
+    assert content["findings"][0]["verdict"] == document.findings[0].verdict.value
+    assert content["deployments"][0]["commands"]["deploy"].startswith("vllm serve")
+    assert content["audit"]["identical_pairs"] == content["audit"]["pairs"] == 32
