@@ -55,7 +55,13 @@ class ComparisonRun:
     def run(self) -> bool:
         """Measures what is not yet measured; False when the time limit came first."""
         start = self.clock()
-        blocks = [block for block in self._blocks() if self._missing(block)]
+        blocks = []
+        for block in self._blocks():
+            if self._missing(block):
+                blocks.append(block)
+            elif self.earlier:
+                # The earlier session may have ended between its last request and the audit.
+                self._audit(block)
         if blocks:
             self._warm_up()
         for block in blocks:

@@ -17,6 +17,7 @@ import numpy as np
 from numba import njit
 
 from outrider.engine.kernels.block import LANES, SUM_VECTORS, as_float32, multiply_block
+from outrider.engine.kernels.exponential import exponentiate
 from outrider.engine.kernels.panel import PANEL, panel_product
 from outrider.engine.kernels.team import finish, take, wait
 
@@ -49,6 +50,27 @@ def rotate(heads: Any, cos: Any, sin: Any) -> None:
             heads[h, i + half] = b * cos[i] + a * sin[i]
 
 
+@njit(nogil=True, cache=True, fastmath=True)
+def shift_scores(scores: Any, row: int, length: int, scale: float) -> None:
+    """Scales a row of scores and takes its maximum away, so that exponentials cannot overflow."""
+    highest = scores[row, 0]
+    for t in range(length):
+        highest = max(highest, scores[row, t])
+    for t in range(length):
+        scores[row, t] = (scores[row, t] - highest) * scale
+
+
+@njit(nogil=True, cache=True, fastmath=True)
+def normalise(weights: Any, row: int, length: int) -> None:
+    """Divides a row of weights by their sum."""
+    total = np.float32(0.0)
+    for t in range(length):
+        total += weights[row, t]
+    scale = np.float32(1.0) / total
+    for t in range(length):
+        weights[row, t] *= scale
+
+
 @njit(nogil=True, cache=True)
 def attend(x: Any, first: int, heads: int, keys: Any, values: Any, length: int, out: Any) -> None:
     """Attention of the query heads `x[first : first + heads]` into the same rows of `out`.
@@ -65,16 +87,9 @@ def attend(x: Any, first: int, heads: int, keys: Any, values: Any, length: int, 
             multiply_block(keys[span], 0, size, x, first + h, 0, scores, h, span * SPAN, count, 4)
     scale = np.float32(1.0 / math.sqrt(size))
     for h in range(heads):
-        highest = scores[h, 0]
-        for t in range(1, length):
-            highest = max(highest, scores[h, t])
-        total = np.float32(0.0)
-        for t in range(length):
-            weight = np.exp((scores[h, t] - highest) * scale)
-            scores[h, t] = weight
-            total += weight
-        for t in range(length):
-            scores[h, t] /= total
+        shift_scores(scores, h, length, scale)
+        exponentiate(scores, h, 0, length)
+        normalise(scores, h, length)
     for column in range(0, size, SPAN):
         for h in range(0, heads, _MAX_HEADS):
             count = min(_MAX_HEADS, heads - h)
@@ -119,13 +134,19 @@ def add_product(panel: Any, inputs: Any, scratch: Any, x: Any, column: int) -> N
 
 @njit(nogil=True, cache=True, fastmath={"contract"})
 def gated_product(gate: Any, up: Any, inputs: Any, scratch: Any, out: Any, column: int) -> None:
-    """`silu(inputs @ gate) * (inputs @ up)` into the columns of `out` [R, I] from `column` on."""
+    """`silu(inputs @ gate) * (inputs @ up)` into the columns of `out` [R, I] from `column` on.
+
+    `scratch` is [R, 3 PANEL].
+    """
     panel_product(gate, inputs, scratch, 0)
     panel_product(up, inputs, scratch, PANEL)
     for r in range(out.shape[0]):
+        for i in range(PANEL):
+            scratch[r, 2 * PANEL + i] = -scratch[r, i]
+        exponentiate(scratch, r, 2 * PANEL, PANEL)
         for i in range(min(PANEL, out.shape[1] - column)):
-            g = scratch[r, i]
-            out[r, column + i] = g / (np.float32(1.0) + np.exp(-g)) * scratch[r, PANEL + i]
+            silu = scratch[r, i] / (np.float32(1.0) + scratch[r, 2 * PANEL + i])
+            out[r, column + i] = silu * scratch[r, PANEL + i]
 
 
 REGIONS_PER_LAYER = 6
@@ -146,7 +167,7 @@ def attention_half(
     """One thread's part of a layer's attention: four regions from `region` on.
 
     `weights` are the packed [(Q + 2 G) D, H] and [H, Q D], `cache` the layer's, `scratch` the
-    thread's own [R, H] (which holds the normed rows) and [R, 2 PANEL]; else as `forward`.
+    thread's own [R, H] (which holds the normed rows) and [R, 3 PANEL]; else as `forward`.
     """
     _, positions, slots, _ = rows
     qkv, output = weights
@@ -180,7 +201,8 @@ def attention_half(
         item = take(counters, region + 2, thread, count * kv_heads)
         if item < 0:
             break
-        r, g = item // kv_heads, item % kv_heads
+        # Row after row of one cache head, which so stays near.
+        g, r = item // count, item % count
         k, v = keys[slots[r], g], values[slots[r], g]
         attend(heads[r], g * group, group, k, v, positions[r] + 1, attended[r])
         finish(counters, region + 2)
@@ -246,7 +268,7 @@ def forward(
     x = shared[0]
     count, hidden = x.shape
     normed = np.empty((count, hidden), np.float32)
-    scratch = (normed, np.empty((count, 2 * PANEL), np.float32))
+    scratch = (normed, np.empty((count, 3 * PANEL), np.float32))
 
     while True:
         if take(counters, 0, thread, 1) < 0:

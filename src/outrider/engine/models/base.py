@@ -13,7 +13,7 @@ from outrider.engine.models.config import DecoderConfig
 class Rows:
     """A ragged batch of R rows for one forward pass, the rows of a request in ascending position.
 
-    `wanted` names the rows whose logits are needed, in order.
+    `wanted` names the rows whose logits are needed, in ascending order.
     """
 
     token_ids: Sequence[int]
@@ -35,6 +35,7 @@ class TargetModel(Protocol):
     def forward(self, rows: Rows) -> torch.Tensor:
         """Extends the cache by `rows` and returns float32 logits [len(wanted), V].
 
-        A row overwrites whatever its slot held at its position; rejected drafts need no clean-up.
+        The logits hold until the next call. A row overwrites whatever its slot held at its
+        position; rejected drafts need no clean-up.
         """
         ...

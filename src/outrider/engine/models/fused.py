@@ -52,6 +52,7 @@ class FusedLlama:
             np.zeros((*shape, spans, config.head_dim, SPAN), np.float32),
             np.zeros((*shape, spans * SPAN, config.head_dim), np.float32),
         )
+        self._logits = np.empty((0, 0), np.float32)
         self._threads = threads
         self._helpers = ThreadPoolExecutor(max(1, threads - 1), "outrider-kernel")
 
@@ -61,14 +62,19 @@ class FusedLlama:
             np.asarray(field, np.int64) for field in (rows.token_ids, rows.positions, rows.slots)
         ]
         wanted = np.asarray(rows.wanted, np.int64)
-        logits = np.empty((len(wanted), self._ends[2].shape[0] * PANEL), np.float32)
+        logits = self._logits_buffer(len(wanted))
         for start in range(0, len(fields[0]), PREFILL_ROWS):
             end = start + PREFILL_ROWS
-            inside = (wanted >= start) & (wanted < end)
-            part = np.empty((int(inside.sum()), logits.shape[1]), np.float32)
-            self._run((*(field[start:end] for field in fields), wanted[inside] - start), part)
-            logits[inside] = part
+            first, last = np.searchsorted(wanted, (start, end))
+            part = (*(field[start:end] for field in fields), wanted[first:last] - start)
+            self._run(part, logits[first:last])
         return torch.from_numpy(logits)[:, : self.config.vocab_size]
+
+    def _logits_buffer(self, count: int) -> Array:
+        """Room for `count` rows of logits, the same each time: fresh pages cost a millisecond."""
+        if len(self._logits) < count:
+            self._logits = np.empty((count, self._ends[2].shape[0] * PANEL), np.float32)
+        return self._logits[:count]
 
     def _run(self, rows: tuple[Array, ...], logits: Array) -> None:
         """Lets the team of threads run one forward pass; this thread is one of them."""
