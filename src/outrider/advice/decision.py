@@ -10,6 +10,9 @@ from outrider.advice.paired_speed import PairedSpeed
 MINIMAL_GAIN = 1.02
 """A speed-up whose interval ends below this is no reason to turn speculation on."""
 
+FEWEST_PROMPTS = 5
+"""Below it intervals hold far less often than they say (see `acceptance.intervals`): no verdict."""
+
 
 class Verdict(StrEnum):
     """What to do in a segment."""
@@ -38,7 +41,7 @@ def decide(comparison: Comparison) -> tuple[Decision, ...]:
     An arm pays when the interval of its speed-up lies above 1. Of those that pay, the one with
     the smallest K that cannot be told from the fastest is taken: ties go to the simpler setting.
     When none pays, speculation is off if every arm certainly stays below `MINIMAL_GAIN`. Arms
-    that changed the output are never taken.
+    that changed the output are never taken, and fewer than `FEWEST_PROMPTS` prompts decide nothing.
     """
     ks = {arm.name: arm.num_speculative_tokens for arm in comparison.arms}
     return tuple(_decide(segment, ks, comparison.wrong_arms) for segment in comparison.segments)
@@ -50,6 +53,8 @@ def _decide(
     candidates = [paired for paired in segment.against_baseline if paired.arm not in wrong_arms]
     ties = {paired.arm for paired in segment.against_best if not _certainly_slower(paired)}
     best = [paired for paired in candidates if paired.pays and paired.arm in ties | {segment.best}]
+    if segment.prompts < FEWEST_PROMPTS:
+        return Decision(segment, Verdict.INCONCLUSIVE, _fastest(candidates))
     if best:
         return Decision(segment, Verdict.USE, min(best, key=lambda paired: ks[paired.arm]))
     undecided = [paired for paired in candidates if _may_gain(paired)]

@@ -3,7 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from outrider.advice.comparison import OVERALL
-from outrider.advice.decision import MINIMAL_GAIN, Decision, Verdict
+from outrider.advice.decision import FEWEST_PROMPTS, MINIMAL_GAIN, Decision, Verdict
 from outrider.advice.estimate import Estimate
 from outrider.advice.paired_speed import PairedSpeed
 from outrider.records.arm import Arm
@@ -62,8 +62,8 @@ def describe_kinds(overall: Decision, kinds: Sequence[Decision], arms: Mapping[s
     if open_:
         told.append(f"{_join(open_)} cannot be decided")
     partial = paying and (off or overall.verdict is not Verdict.USE)
-    only = f": turn it on only for {_join(list(paying))}, if that can be served apart"
-    return f"By kind of prompt, {'; '.join(told)}{only if partial else ''}."
+    only = partial and f": turn it on only for {_join(list(paying))}, if that can be served apart"
+    return f"By kind of prompt, {'; '.join(told)}{only or ''}."
 
 
 def _advice(decision: Decision) -> tuple[Verdict, str | None]:
@@ -83,6 +83,8 @@ def _describe_no_speed_up(decision: Decision) -> str:
 
 
 def _describe_next(decision: Decision) -> str:
+    if decision.segment.prompts < FEWEST_PROMPTS:
+        return f"Fewer than {FEWEST_PROMPTS} prompts decide nothing: give it more."
     if decision.segment.segment == OVERALL:
         return "Leave speculation off until more prompts have been measured."
     return "Only more prompts of this kind can decide it."

@@ -15,7 +15,7 @@ from outrider.records.prompt import PromptRecord
 from outrider.records.request import Phase, RequestRecord
 from outrider.records.run import RunSettings
 
-WARMUP_PROMPTS = 2
+WARMUP_PROMPTS = 1
 """Prompts that every arm answers first, for page faults, caches and clocks to settle."""
 
 

@@ -65,7 +65,7 @@ def tune(
     threads: Annotated[Whole, typer.Option(help="[default: the physical cores]")] = None,
     time_limit: Annotated[
         float, typer.Option(help="Minutes after which no new prompt is begun.")
-    ] = 10.0,
+    ] = 9.0,
     debug: Debug = False,  # noqa: ARG001  read by main()
 ) -> None:
     """Measure no speculation against n-gram drafting on a model, and print what pays."""

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.engine.compiling import compiled
 from outrider.engine.drafting.draft import Draft
 from outrider.engine.sequence import Sequence
 from outrider.engine.verification.base import Verdict
@@ -84,7 +84,7 @@ class NgramDrafter:
         """Learn nothing: the history is all that counts."""
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@compiled()
 def _lookup(
     tokens: NDArray[np.int32], room: NDArray[np.int32], shortest: int, longest: int, direction: int
 ) -> int:

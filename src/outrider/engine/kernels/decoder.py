@@ -14,8 +14,8 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit
 
+from outrider.engine.compiling import compiled
 from outrider.engine.kernels.block import LANES, SUM_VECTORS, as_float32, multiply_block
 from outrider.engine.kernels.exponential import exponentiate
 from outrider.engine.kernels.panel import PANEL, panel_product
@@ -27,7 +27,7 @@ SPAN = 4 * LANES
 """Cached tokens scored at once; capacity and head size are multiples of it."""
 
 
-@njit(nogil=True, cache=True, fastmath={"reassoc", "contract"})
+@compiled(fastmath={"reassoc", "contract"})
 def rms_norm(x: Any, weight: Any, epsilon: float, out: Any) -> None:
     """Root-mean-square norm of each row of `x` [R, H] into `out`."""
     for r in range(x.shape[0]):
@@ -39,7 +39,7 @@ def rms_norm(x: Any, weight: Any, epsilon: float, out: Any) -> None:
             out[r, i] = x[r, i] * scale * weight[i]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def rotate(heads: Any, cos: Any, sin: Any) -> None:
     """Rotary embedding in place: `heads` is [n, D], the halves of a head form the pairs."""
     half = cos.shape[0]
@@ -50,8 +50,8 @@ def rotate(heads: Any, cos: Any, sin: Any) -> None:
             heads[h, i + half] = b * cos[i] + a * sin[i]
 
 
-@njit(nogil=True, cache=True, fastmath=True)
-def shift_scores(scores: Any, row: int, length: int, scale: float) -> None:
+@compiled(fastmath=True)
+def shift_scores(scores: Any, row: int, length: int, scale: Any) -> None:
     """Scales a row of scores and takes its maximum away, so that exponentials cannot overflow."""
     highest = scores[row, 0]
     for t in range(length):
@@ -60,7 +60,7 @@ def shift_scores(scores: Any, row: int, length: int, scale: float) -> None:
         scores[row, t] = (scores[row, t] - highest) * scale
 
 
-@njit(nogil=True, cache=True, fastmath=True)
+@compiled(fastmath=True)
 def normalise(weights: Any, row: int, length: int) -> None:
     """Divides a row of weights by their sum."""
     total = np.float32(0.0)
@@ -71,7 +71,7 @@ def normalise(weights: Any, row: int, length: int) -> None:
         weights[row, t] *= scale
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def attend(x: Any, first: int, heads: int, keys: Any, values: Any, length: int, out: Any) -> None:
     """Attention of the query heads `x[first : first + heads]` into the same rows of `out`.
 
@@ -96,7 +96,7 @@ def attend(x: Any, first: int, heads: int, keys: Any, values: Any, length: int, 
             multiply_block(values, column, length, scores, h, 0, out, first + h, column, count, 4)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def embed(token_ids: Any, table: Any, out: Any) -> None:
     """Rows `token_ids` [R] of a packed embedding into `out` [R, H]."""
     for r in range(token_ids.shape[0]):
@@ -105,7 +105,7 @@ def embed(token_ids: Any, table: Any, out: Any) -> None:
             out[r, i] = as_float32(table[panel, i, lane])
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def store_heads(
     heads: Any, query_heads: int, rope: Any, keys: Any, values: Any, position: int
 ) -> None:
@@ -123,7 +123,7 @@ def store_heads(
             values[g, position, d] = heads[query_heads + kv_heads + g, d]
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def add_product(panel: Any, inputs: Any, scratch: Any, x: Any, column: int) -> None:
     """Adds `inputs @ panel` to the columns of the residual stream `x` [R, H] from `column` on."""
     panel_product(panel, inputs, scratch, 0)
@@ -132,7 +132,7 @@ def add_product(panel: Any, inputs: Any, scratch: Any, x: Any, column: int) -> N
             x[r, column + i] += scratch[r, i]
 
 
-@njit(nogil=True, cache=True, fastmath={"contract"})
+@compiled(fastmath={"contract"})
 def gated_product(gate: Any, up: Any, inputs: Any, scratch: Any, out: Any, column: int) -> None:
     """`silu(inputs @ gate) * (inputs @ up)` into the columns of `out` [R, I] from `column` on.
 
@@ -152,7 +152,7 @@ def gated_product(gate: Any, up: Any, inputs: Any, scratch: Any, out: Any, colum
 REGIONS_PER_LAYER = 6
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def attention_half(
     thread: int,
     counters: Any,
@@ -217,7 +217,7 @@ def attention_half(
     wait(counters, region + 3, output.shape[0])
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def mlp_half(
     thread: int, counters: Any, region: int, weights: Any, shared: Any, scratch: Any
 ) -> None:
@@ -247,7 +247,7 @@ def mlp_half(
     wait(counters, region + 1, down.shape[0])
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def forward(
     thread: int,
     counters: Any,  # new_counters(REGIONS_PER_LAYER x L + 2, threads)

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 import torch
-from numba import njit
 
+from outrider.engine.compiling import compiled
 from outrider.engine.kernels.block import LANES, SUM_VECTORS, multiply_block
 
 PANEL = 2 * LANES
@@ -35,7 +35,7 @@ def pack(weight: torch.Tensor, dtype: torch.dtype) -> np.ndarray[Any, np.dtype[A
     return packed.numpy()
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def panel_product(panel: Any, x: Any, out: Any, column: int) -> None:
     """`out[:, column : column + PANEL] = x @ panel`, in even blocks of rows.
 

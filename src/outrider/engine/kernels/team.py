@@ -6,18 +6,23 @@ the operating system has paused, or that has not begun, just leaves its pieces t
 fork and join of OpenMP every region waits for it, which on shared cores costs a time slice each.
 """
 
+import sys
 from typing import Any
 
 import numpy as np
-from numba import njit, types
+from numba import types
 from numba.extending import intrinsic
+
+from outrider.engine.compiling import compiled
 
 _LINE = 8
 """int64 counters in one cache line; each counter has a line of its own."""
 
 _SPINS_BEFORE_YIELD = 2_000
 
-_sched_yield = types.ExternalFunction("sched_yield", types.int32())
+_yield_core = types.ExternalFunction(
+    "SwitchToThread" if sys.platform == "win32" else "sched_yield", types.int32()
+)
 
 
 def new_counters(regions: int, threads: int) -> np.ndarray[Any, np.dtype[np.int64]]:
@@ -47,7 +52,7 @@ def _load(_typing: Any, counters: Any, index: Any) -> Any:
     return types.int64(counters, types.intp), codegen
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def take(counters: Any, region: int, thread: int, pieces: int) -> Any:
     """A piece of `region` that nobody has taken, from this thread's range first; -1 if none is."""
     ranges = counters.shape[1] - 1
@@ -63,14 +68,14 @@ def take(counters: Any, region: int, thread: int, pieces: int) -> Any:
     return -1
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def finish(counters: Any, region: int) -> None:
     """Tells that one taken piece of `region` is done."""
     ranges = counters.shape[1] - 1
     _add(counters, (region * (ranges + 1) + ranges) * _LINE, 1)
 
 
-@njit(nogil=True, cache=True)
+@compiled()
 def wait(counters: Any, region: int, pieces: int) -> None:
     """Returns when all `pieces` of `region` are done."""
     ranges = counters.shape[1] - 1
@@ -79,5 +84,5 @@ def wait(counters: Any, region: int, pieces: int) -> None:
     while _load(counters, index) < pieces:
         spins += 1
         if spins > _SPINS_BEFORE_YIELD:
-            _sched_yield()
+            _yield_core()
             spins = 0

@@ -1,0 +1,48 @@
+"""How functions are compiled: without the interpreter's lock, and once on a machine."""
+
+import hashlib
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import numba
+import platformdirs
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def compiled(*, fastmath: bool | set[str] = False) -> Callable[[Function], Function]:
+    """Compiles a function on its first call and keeps the result on disk.
+
+    Only functions whose sums may run in another order, the same one at each call, are `fastmath`.
+    """
+    decorate: Callable[[Function], Function] = numba.njit(nogil=True, cache=True, fastmath=fastmath)
+    return decorate
+
+
+def _cache_folder(sources: Path, parent: Path) -> Path:
+    """A writable folder named after all `sources`.
+
+    numba looks only at the file of a compiled function, not at those of the functions it calls:
+    so named, a cache does not outlive a change in one of them.
+    """
+    digest = hashlib.sha256()
+    for file in sorted(sources.glob("**/*.py")):
+        digest.update(file.read_bytes())
+    name = f"compiled-{digest.hexdigest()[:16]}"
+    try:
+        folder = parent / name
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            return folder
+    except OSError:
+        return Path(tempfile.mkdtemp(prefix="outrider-"))
+
+
+numba.config.CACHE_DIR = str(
+    _cache_folder(
+        Path(__file__).parent,
+        Path(numba.config.CACHE_DIR or platformdirs.user_cache_dir("outrider", appauthor=False)),
+    )
+)
