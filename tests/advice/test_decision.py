@@ -1,5 +1,7 @@
 """The rule on hand-made intervals."""
 
+from collections.abc import Mapping
+
 import pytest
 
 from outrider.acceptance.intervals import Interval
@@ -15,9 +17,11 @@ NOTHING = Estimate.missing("not part of this test")
 Range = tuple[float, float] | None
 
 
-def speed(arm: str, against: str, value: float, interval: Range) -> PairedSpeed:
-    speed_up = Estimate(value, interval and Interval(*interval, level=0.95, clusters=24), None)
-    return PairedSpeed(arm, against, 24, 24, 24, 100, 100, NOTHING, NOTHING, NOTHING, speed_up)
+def speed(arm: str, against: str, value: float, interval: Range, prompts: int = 24) -> PairedSpeed:
+    speed_up = Estimate(value, interval and Interval(*interval, 0.95, clusters=prompts), None)
+    return PairedSpeed(
+        arm, against, prompts, prompts, prompts, 100, 100, NOTHING, NOTHING, NOTHING, speed_up
+    )
 
 
 def decided(
@@ -25,12 +29,15 @@ def decided(
     best: str | None,
     against_best: dict[str, tuple[float, Range]] | None = None,
     wrong_arms: tuple[str, ...] = (),
+    prompts: Mapping[str, int] | None = None,
 ) -> tuple[Verdict, str | None]:
     segment = SegmentComparison(
         segment="overall",
         prompts=24,
         summaries=(),
-        against_baseline=tuple(speed(arm, "none", *how) for arm, how in speeds.items()),
+        against_baseline=tuple(
+            speed(arm, "none", *how, (prompts or {}).get(arm, 24)) for arm, how in speeds.items()
+        ),
         best=best,
         against_best=tuple(
             speed(arm, best or "", *how) for arm, how in (against_best or {}).items()
@@ -102,6 +109,27 @@ def test_one_arm_that_may_still_gain_keeps_speculation_from_being_called_off() -
 
 def test_a_speed_up_without_interval_decides_nothing() -> None:
     assert decided({"k1": (3.0, None)}, best="k1") == (Verdict.INCONCLUSIVE, "k1")
+
+
+@pytest.mark.parametrize(
+    ("interval", "verdict"), [((1.1, 1.3), Verdict.USE), ((0.7, 0.9), Verdict.OFF)]
+)
+def test_fewer_than_five_prompts_prove_neither_a_gain_nor_a_loss(
+    interval: tuple[float, float], verdict: Verdict
+) -> None:
+    speeds: dict[str, tuple[float, Range]] = {"k1": (sum(interval) / 2, interval)}
+
+    assert decided(speeds, best="k1", prompts={"k1": 5}) == (verdict, "k1")
+    assert decided(speeds, best="k1", prompts={"k1": 4}) == (Verdict.INCONCLUSIVE, "k1")
+
+
+def test_an_arm_with_too_few_prompts_is_no_tie_and_no_loss() -> None:
+    tied: dict[str, tuple[float, Range]] = {"k1": (1.39, (1.2, 1.6)), "k2": (1.4, (1.3, 1.5))}
+    slower: dict[str, tuple[float, Range]] = {"k1": (0.8, (0.7, 0.9)), "k2": (0.7, (0.6, 0.8))}
+    against_best: dict[str, tuple[float, Range]] = {"k1": (0.99, (0.9, 1.1))}
+
+    assert decided(tied, "k2", against_best, prompts={"k1": 4}) == (Verdict.USE, "k2")
+    assert decided(slower, "k1", prompts={"k2": 4}) == (Verdict.INCONCLUSIVE, "k2")
 
 
 def test_without_a_baseline_nothing_is_decided() -> None:

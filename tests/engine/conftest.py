@@ -8,6 +8,9 @@ from typing import Any
 import pytest
 import torch
 
+from outrider.engine.models.store import cache_directory, locate_model
+from outrider.errors import ModelUnavailable
+
 TINY = {
     "hidden_size": 128,
     "num_hidden_layers": 3,
@@ -24,7 +27,7 @@ TINY = {
 }
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(scope="module", autouse=True)
 def torch_threads() -> Iterator[None]:
     """Tiny operators gain nothing from more; undoes what loading a backend sets."""
     threads = torch.get_num_threads()
@@ -46,12 +49,12 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
     def save(*, rounded: bool = False, shard_size: str = "1GB", **changes: Any) -> Path:
         generator = torch.Generator().manual_seed(20)
         model = LlamaForCausalLM(LlamaConfig(**TINY | changes))
-        for name, weight in model.named_parameters():
+        for weight in model.parameters():
             if weight.dim() == 1:
                 random = 0.5 + torch.rand(weight.shape, generator=generator)
             else:
                 random = torch.randn(weight.shape, generator=generator)
-                random *= 1.0 if "embed" in name else 2 * weight.shape[1] ** -0.5
+                random *= 1.5 * weight.shape[1] ** -0.5
                 random = random.bfloat16().float() if rounded else random
             weight.data = random
         folder = tmp_path_factory.mktemp("llama")
@@ -78,3 +81,13 @@ def reference() -> Callable[..., torch.Tensor]:
         return result
 
     return logits
+
+
+@pytest.fixture(scope="session")
+def smollm2() -> Path:
+    """The GGUF file of the real model, from the user's cache or fetched into it."""
+    try:
+        files = locate_model("smollm2-135m", cache_dir=cache_directory(), report=print)
+    except ModelUnavailable as error:
+        pytest.skip(str(error))
+    return files.path

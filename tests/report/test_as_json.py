@@ -56,7 +56,7 @@ def test_figures_are_not_rounded(document: ReportDocument) -> None:
             "low": speed_up.interval.low,
             "high": speed_up.interval.high,
             "level": 0.95,
-            "clusters": 8,
+            "clusters": 10,
         },
         "reason": None,
     }
@@ -86,4 +86,4 @@ def test_what_the_run_was_and_what_to_do_are_in_it(document: ReportDocument) -> 
     assert content["environments"][0]["started_at"] == "2026-01-31T12:00:00Z"
     assert content["findings"][0]["verdict"] == document.findings[0].verdict.value
     assert content["deployments"][0]["commands"]["deploy"].startswith("vllm serve")
-    assert content["audit"]["identical_pairs"] == content["audit"]["pairs"] == 32
+    assert content["audit"]["identical_pairs"] == content["audit"]["pairs"] == 40

@@ -24,7 +24,7 @@ def test_a_finished_run_is_complete(evidence: Evidence) -> None:
     document = build_document(evidence)
 
     assert document.complete
-    assert document.finished_requests == document.planned_requests == 3 * 8 * 2
+    assert document.finished_requests == document.planned_requests == 3 * 10 * 2
     assert [segment.segment for segment in document.comparison.segments] == [
         finding.segment for finding in document.findings
     ]
@@ -34,7 +34,7 @@ def test_an_interrupted_run_is_reported_as_far_as_it_went(evidence: Evidence) ->
     document = build_document(replace(evidence, requests=evidence.requests[:31]))
 
     assert not document.complete
-    assert (document.finished_requests, document.planned_requests) == (31, 48)
+    assert (document.finished_requests, document.planned_requests) == (31, 60)
     overall = document.comparison.segments[0]
     assert [summary.requests for summary in overall.summaries] == [11, 10, 10]
     assert [pair.pairs for pair in overall.against_baseline] == [10, 10]

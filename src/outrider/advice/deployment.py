@@ -2,13 +2,16 @@
 
 import json
 import shlex
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 from outrider.errors import InvalidSetting
 from outrider.records.arm import Arm
+from outrider.records.environment import ModelIdentity
 
 _VLLM_METHODS = ("ngram",)
+_HUB = "hub"
 _MEASURED_HERE = (
     "Acceptance carries over to another server, step times do not: ρ and the speed-up are this"
     " machine's at one request at a time, so measure them again where it will run, at its load."
@@ -29,17 +32,18 @@ class DeployCommands:
     caveats: tuple[str, ...]
 
 
-def deploy_commands(arm: Arm, model: str) -> DeployCommands:
-    """Return the commands that serve `model`, a hub id or path, with the setting of `arm`.
+def deploy_commands(arm: Arm, weights: ModelIdentity, given: str) -> DeployCommands:
+    """Return the commands that serve, as `arm` is set, the model whose `weights` were measured.
 
-    Without speculation both lines are the same. Raises InvalidSetting for a method that vLLM
-    does not have. Source of the keys: vLLM 0.33.0, config/speculative.py.
+    They name its hub id, or what was `given` (a path) where none is known. Without speculation
+    both lines are the same. Raises InvalidSetting for a method that vLLM does not have. Source of
+    the keys: vLLM 0.33.0, config/speculative.py.
     """
+    model = weights.hub_id or given
     plain = shlex.join(("vllm", "serve", model))
     if not arm.speculates:
-        return DeployCommands(
-            plain, plain, ("This deploys no speculation, so both lines are the same.",)
-        )
+        same = "This deploys no speculation, so both lines are the same."
+        return DeployCommands(plain, plain, (same, *_weights_caveats(weights)))
     if arm.method not in _VLLM_METHODS:
         raise InvalidSetting(
             f"method {arm.method!r} cannot be deployed on vLLM",
@@ -48,7 +52,8 @@ def deploy_commands(arm: Arm, model: str) -> DeployCommands:
         )
     settings = json.dumps(_speculative_config(arm), separators=(",", ":"))
     deploy = shlex.join(("vllm", "serve", model, "--speculative-config", settings))
-    return DeployCommands(deploy, plain, (_tie_caveat(arm), _FILLED_DRAFTS, _MEASURED_HERE))
+    caveats = (_tie_caveat(arm), _FILLED_DRAFTS, _MEASURED_HERE, *_weights_caveats(weights))
+    return DeployCommands(deploy, plain, caveats)
 
 
 def _speculative_config(arm: Arm) -> dict[str, Any]:
@@ -70,3 +75,14 @@ def _tie_caveat(arm: Arm) -> str:
         return f"{runners}."
     match, runner = ("most recent", "V2") if arm.ngram_tie == "recent" else ("earliest", "V1")
     return f"{runners}; measured here was the {match}, as on {runner}."
+
+
+def _weights_caveats(weights: ModelIdentity) -> Iterator[str]:
+    """Tell where a hub id is deployed that may stand for other weights than the measured ones."""
+    if weights.hub_id is not None and weights.source != _HUB:
+        yield (
+            f"The figures were measured on the weights of {weights.name} (source:"
+            f" {weights.source}); vLLM would load the hub's own of {weights.hub_id}. Unless the two"
+            " are the same (a quantised file's are not), answers and acceptance may differ a"
+            " little."
+        )

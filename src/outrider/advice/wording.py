@@ -53,7 +53,12 @@ def describe_kinds(overall: Decision, kinds: Sequence[Decision], arms: Mapping[s
         if kind.verdict is Verdict.USE and kind.subject and kind.subject.speed_up.value
     }
     off = [kind.segment.segment for kind in kinds if kind.verdict is Verdict.OFF]
-    open_ = [kind.segment.segment for kind in kinds if kind.verdict is Verdict.INCONCLUSIVE]
+    few = [kind.segment.segment for kind in kinds if kind.lacks_prompts]
+    open_ = [
+        kind.segment.segment
+        for kind in kinds
+        if kind.verdict is Verdict.INCONCLUSIVE and not kind.lacks_prompts
+    ]
     told = []
     if paying:
         told.append(f"it pays on {_join([f'{name} ({how})' for name, how in paying.items()])}")
@@ -61,9 +66,13 @@ def describe_kinds(overall: Decision, kinds: Sequence[Decision], arms: Mapping[s
         told.append(f"it does not pay on {_join(off)}")
     if open_:
         told.append(f"{_join(open_)} cannot be decided")
-    partial = paying and (off or overall.verdict is not Verdict.USE)
-    only = partial and f": turn it on only for {_join(list(paying))}, if that can be served apart"
-    return f"By kind of prompt, {'; '.join(told)}{only or ''}."
+    if few:
+        have = "has" if len(few) == 1 else "have"
+        told.append(f"{_join(few)} {have} too few measured prompts for a verdict")
+    text = f"By kind of prompt, {'; '.join(told)}"
+    if paying and (off or overall.verdict is not Verdict.USE):
+        text += f": turn it on only for {_join(list(paying))}, if that can be served apart"
+    return f"{text}."
 
 
 def _advice(decision: Decision) -> tuple[Verdict, str | None]:
@@ -83,7 +92,7 @@ def _describe_no_speed_up(decision: Decision) -> str:
 
 
 def _describe_next(decision: Decision) -> str:
-    if decision.segment.prompts < FEWEST_PROMPTS:
+    if decision.lacks_prompts:
         return f"Fewer than {FEWEST_PROMPTS} prompts decide nothing: give it more."
     if decision.segment.segment == OVERALL:
         return "Leave speculation off until more prompts have been measured."

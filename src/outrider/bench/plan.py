@@ -7,6 +7,9 @@ from outrider.records.arm import BASELINE, Arm, TieRule
 
 TIE_RULES: tuple[TieRule, ...] = ("recent", "earliest")
 
+MOST_DRAFTED = 64
+MOST_LOOKED_UP = 1000
+
 
 def draft_lengths(text: str) -> tuple[int, ...]:
     """Reads draft lengths such as "1,2,4,8", in the given order; raises InvalidSetting."""
@@ -14,10 +17,11 @@ def draft_lengths(text: str) -> tuple[int, ...]:
         lengths = tuple(int(part) for part in text.split(","))
     except ValueError:
         lengths = ()
-    if not lengths or min(lengths) < 1 or len(set(lengths)) < len(lengths):
+    in_range = all(1 <= length <= MOST_DRAFTED for length in lengths)
+    if not lengths or not in_range or len(set(lengths)) < len(lengths):
         raise InvalidSetting(
             f"--k {text!r}",
-            "different whole numbers of at least 1, separated by commas",
+            f"different whole numbers from 1 to {MOST_DRAFTED}, separated by commas",
             "use for instance --k 1,2,4,8 (no speculation is always measured as well)",
         )
     return lengths
@@ -32,10 +36,10 @@ def ngram_arms(
         raise InvalidSetting(
             f"--ngram-tie {tie}", f"one of {', '.join(TIE_RULES)}", "choose one of them"
         )
-    if not 1 <= lookup_min <= lookup_max:
+    if not 1 <= lookup_min <= lookup_max <= MOST_LOOKED_UP:
         raise InvalidSetting(
             f"--prompt-lookup-min {lookup_min} and --prompt-lookup-max {lookup_max}",
-            "1 <= min <= max",
+            f"1 <= min <= max <= {MOST_LOOKED_UP}",
             "choose n-gram lengths in that order",
         )
     return (

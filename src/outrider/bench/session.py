@@ -13,8 +13,10 @@ from outrider.bench.environment import capture_environment
 from outrider.bench.target import Target, load_target, tokenized
 from outrider.bench.workload import Prompt
 from outrider.engine.models.registry import ModelSettings
+from outrider.engine.models.source import open_weights
 from outrider.engine.models.store import cache_directory, locate_model
 from outrider.engine.tokenizer import Tokenizer
+from outrider.engine.tokenizer_cache import kept_folder
 from outrider.records.evidence import Evidence
 from outrider.records.evidence_writer import EvidenceWriter
 from outrider.records.run import RunSettings
@@ -49,9 +51,12 @@ class Session:
     def run(self) -> bool:
         """Measures what is missing; False when the time limit came first."""
         settings, earlier = self.settings, self.earlier
-        files = locate_model(settings.model, cache_dir=cache_directory(), report=self.say)
+        cache_dir = cache_directory()
+        files = locate_model(settings.model, cache_dir=cache_dir, report=self.say)
         self.say(f"loading {files.path.name} ({files.source})")
-        tokenizer = Tokenizer(files.path)
+        # First, because it tells in a moment what is wrong with a model.
+        open_weights(files.path)
+        tokenizer = Tokenizer(files.path, kept=kept_folder(cache_dir, files.sha256))
         if not tokenizer.has_chat_template:
             self.say("the model has no chat template: prompts are given as plain text")
         prompts = (

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import psutil
+from jinja2 import TemplateError
 
 from outrider.bench.workload import Prompt
 from outrider.engine.models.base import TargetModel
@@ -12,7 +13,7 @@ from outrider.engine.models.registry import ModelSettings, load_model, resolve
 from outrider.engine.models.source import open_weights
 from outrider.engine.models.store import ModelFiles
 from outrider.engine.tokenizer import Tokenizer
-from outrider.errors import InvalidWorkload
+from outrider.errors import CorruptFile, InvalidWorkload
 from outrider.records.environment import ModelIdentity
 from outrider.records.prompt import PromptRecord
 
@@ -42,7 +43,10 @@ def load_target(
     settings: ModelSettings,
     prompts: Sequence[PromptRecord],
 ) -> Target:
-    """Loads the weights with room for the longest of `prompts` and its answer."""
+    """Loads the weights with room for the longest of `prompts` and its answer.
+
+    Raises InvalidWorkload for prompts that the model cannot take.
+    """
     config = open_weights(files.path).config
     longest = max(prompts, key=lambda each: len(each.token_ids) + each.max_tokens)
     needed = len(longest.token_ids) + longest.max_tokens
@@ -51,6 +55,13 @@ def load_target(
             f"prompt {longest.prompt_id!r} and its answer take {needed} tokens",
             f"at most the model's {config.max_positions}",
             "shorten it or lower its max_tokens",
+        )
+    largest = max(max(prompt.token_ids, default=0) for prompt in prompts)
+    if largest >= config.vocab_size:
+        raise CorruptFile(
+            f"the tokenizer of {files.path} gives token {largest}",
+            f"tokens below the {config.vocab_size} that the weights know",
+            "take weights and tokenizer from the same model",
         )
     backend, dtype = resolve(settings)
     model = load_model(files.path, settings.with_capacity(needed))
@@ -79,14 +90,33 @@ def stop_ids(model: TargetModel, tokenizer: Tokenizer) -> frozenset[int]:
 def tokenized(
     prompts: Iterable[Prompt], tokenizer: Tokenizer, max_tokens: int | None
 ) -> tuple[PromptRecord, ...]:
-    """The prompts as the target sees them; `max_tokens` caps each prompt's own limit."""
+    """The prompts as the target sees them; `max_tokens` caps each prompt's own limit.
+
+    Raises InvalidWorkload for a chat that the model's template refuses.
+    """
     return tuple(
         PromptRecord(
             prompt_id=prompt.prompt_id,
             kind=prompt.kind,
-            token_ids=tuple(tokenizer.encode_chat(prompt.chat)),
+            token_ids=_token_ids(prompt, tokenizer),
             max_tokens=min(prompt.max_tokens, max_tokens or prompt.max_tokens),
             messages_json=prompt.messages_json,
         )
         for prompt in prompts
     )
+
+
+def _token_ids(prompt: Prompt, tokenizer: Tokenizer) -> tuple[int, ...]:
+    try:
+        token_ids = tuple(tokenizer.encode_chat(prompt.chat))
+    except TemplateError as error:
+        raise InvalidWorkload(
+            f"the model's chat template refuses prompt {prompt.prompt_id!r} ({error})",
+            "a chat of the roles that the model knows, in its order",
+            "change the prompt's messages",
+        ) from error
+    if not token_ids:
+        raise InvalidWorkload(
+            f"prompt {prompt.prompt_id!r} has no token", "at least one", "lengthen the prompt"
+        )
+    return token_ids

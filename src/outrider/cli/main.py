@@ -1,7 +1,10 @@
 """Entry point: subcommands, and one line for whatever a user can cause."""
 
+import io
 import signal
 import sys
+import traceback
+from collections.abc import Sequence
 from importlib import metadata
 from typing import Annotated
 
@@ -10,8 +13,6 @@ import typer
 from outrider.cli.report import report
 from outrider.cli.tune import tune
 from outrider.errors import OutriderError
-
-INTERRUPTED = 130
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -40,23 +41,23 @@ def options(
     """Tells whether speculative decoding pays on your prompts, hardware and load."""
 
 
-def main() -> None:
-    """Runs the command line; exits with 2 for bad input and 1 for output that is not lossless."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Runs the command line, `sys.argv` unless `arguments` are given, and exits.
+
+    The exit code is 2 after bad input, 1 after output that is not lossless, 130 after Ctrl-C.
+    """
+    given = sys.argv[1:] if arguments is None else list(arguments)
     signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # A terminal or file that has no ρ gets a question mark instead of a failure.
+        sys.stdout.reconfigure(errors="replace")
     try:
-        app()
+        app(given)
     except OutriderError as error:
-        if "--debug" in sys.argv:
-            raise
-        print(f"outrider: {error}", file=sys.stderr)  # noqa: T201
+        if "--debug" in given:
+            traceback.print_exc()
+        print("outrider:", " ".join(str(error).split()), file=sys.stderr)  # noqa: T201
         sys.exit(error.exit_code)
-    except KeyboardInterrupt:
-        print("outrider: interrupted", file=sys.stderr)  # noqa: T201
-        sys.exit(INTERRUPTED)
-    except BrokenPipeError:
-        # The reader has what it wanted; a second failure at exit would only add noise.
-        sys.stderr.close()
-        sys.exit(0)
 
 
 if __name__ == "__main__":

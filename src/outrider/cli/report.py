@@ -1,5 +1,6 @@
 """`outrider report`: everything that an evidence file says."""
 
+import os
 import sys
 from pathlib import Path
 from typing import Annotated
@@ -14,6 +15,18 @@ from outrider.report.formats import FORMATS, report_format
 Debug = Annotated[bool, typer.Option("--debug", help="Show the stack trace of a failure.")]
 
 
+class Output(Console):
+    """Standard output; a reader that stops early, as `head` does, is no failure."""
+
+    def __init__(self) -> None:
+        super().__init__(file=sys.stdout)
+
+    def on_broken_pipe(self) -> None:
+        """Writes nothing more; the exit code is that of the command."""
+        self.quiet = True
+        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+
+
 def report(
     file: Annotated[Path, typer.Argument(help="An evidence file that `outrider tune` wrote.")],
     format_name: Annotated[
@@ -22,5 +35,9 @@ def report(
     debug: Debug = False,  # noqa: ARG001  read by main()
 ) -> None:
     """Print the report of a run again, figure for figure, from its evidence file."""
-    write = report_format(format_name)
-    write(build_document(read_evidence(file)), Console(file=sys.stdout))
+    write, output = report_format(format_name), Output()
+    document = build_document(read_evidence(file))
+    try:
+        write(document, output)
+    except BrokenPipeError:
+        output.on_broken_pipe()

@@ -1,8 +1,8 @@
 """`outrider tune`: measure no speculation against drafting, and say what to do."""
 
+import os
 import re
-import sys
-import time
+import shlex
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -12,18 +12,13 @@ import typer
 from rich.console import Console
 
 from outrider.bench.plan import draft_lengths, ngram_arms
-from outrider.bench.session import Session
-from outrider.bench.target import usable_cores
 from outrider.bench.workload import Prompt, bundled_workload, quick_subset, read_workload
-from outrider.cli.progress import RunProgress
 from outrider.cli.report import Debug
-from outrider.engine.models.registry import ModelSettings, resolve
-from outrider.errors import InvalidSetting, NotLossless
+from outrider.errors import InvalidSetting
+from outrider.records.arm import Arm
 from outrider.records.evidence_reader import read_evidence
 from outrider.records.output_file import check_vacant
 from outrider.records.run import RunSettings
-from outrider.report.document import build_document
-from outrider.report.formats import report_format
 
 INTERRUPTED = 130
 
@@ -69,88 +64,71 @@ def tune(
     debug: Debug = False,  # noqa: ARG001  read by main()
 ) -> None:
     """Measure no speculation against n-gram drafting on a model, and print what pays."""
-    console = Console(stderr=True, highlight=False)
-    prompts: tuple[Prompt, ...]
-    fixed = {
-        "MODEL": model, "--k": k, "--prompt-lookup-min": prompt_lookup_min,
-        "--prompt-lookup-max": prompt_lookup_max, "--ngram-tie": ngram_tie,
-        "--workload": workload, "--repeats": repeats, "--seed": seed,
-        "--max-tokens": max_tokens, "--quick": quick or None, "--dtype": dtype, "--output": output,
-    }  # fmt: skip
+    _minutes(time_limit)
+    _within("--threads", threads, 1, os.cpu_count() or 1)
+    prompts: tuple[Prompt, ...] = ()
+    earlier = None
     if resume is not None:
-        _refuse_beside_resume(fixed)
-        earlier = read_evidence(resume)
-        settings, prompts, path = earlier.settings, (), resume
+        _refuse_beside_resume(
+            {
+                "MODEL": model, "--k": k, "--prompt-lookup-min": prompt_lookup_min,
+                "--prompt-lookup-max": prompt_lookup_max, "--ngram-tie": ngram_tie,
+                "--workload": workload, "--repeats": repeats, "--seed": seed,
+                "--max-tokens": max_tokens, "--quick": quick or None, "--dtype": dtype,
+                "--output": output,
+            }
+        )  # fmt: skip
+        path, earlier = resume, read_evidence(resume)
+        settings = earlier.settings
         backend = earlier.environments[0].backend if backend == "auto" else backend
     else:
-        earlier = None
         chosen = bundled_workload() if workload is None else read_workload(workload)
         prompts = quick_subset(chosen.prompts) if quick else chosen.prompts
         settings = RunSettings(
             model=_given(model),
             workload=chosen.name,
             workload_sha256=chosen.sha256,
-            arms=ngram_arms(
-                draft_lengths("1,2,4,8" if k is None else k),
-                lookup_min=2 if prompt_lookup_min is None else prompt_lookup_min,
-                lookup_max=5 if prompt_lookup_max is None else prompt_lookup_max,
-                tie=ngram_tie or "recent",
-            ),
-            repeats=_positive("--repeats", repeats) or (1 if quick else 3),
-            seed=seed or 0,
+            arms=_arms(k, prompt_lookup_min, prompt_lookup_max, ngram_tie),
+            repeats=_within("--repeats", repeats, 1, 1000) or (1 if quick else 3),
+            seed=_within("--seed", seed, 0, 2**32 - 1) or 0,
             temperature=0.0,
             dtype=dtype,
             threads=threads,
-            max_tokens=_positive("--max-tokens", max_tokens),
+            max_tokens=_within("--max-tokens", max_tokens, 1, 2**20),
             smoke=quick,
         )
         path = output or _default_path(settings.model)
         check_vacant(path)
-    engine = ModelSettings(
-        backend=backend,
-        dtype=settings.dtype or "auto",
-        threads=_positive("--threads", threads) or settings.threads or usable_cores(),
-    )
-    resolve(engine)
-    session = Session(
-        path=path,
-        settings=settings,
-        prompts=prompts,
-        earlier=earlier,
-        engine=engine,
-        time_limit_s=60 * time_limit,
-        say=lambda line: console.print(line, soft_wrap=True),
-        progress=lambda total, done: RunProgress(
-            console, total=total, done=done, clock=time.monotonic
-        ),
-        clock=time.perf_counter,
-    )
-    _conclude(session, console)
-
-
-def _conclude(session: Session, console: Console) -> None:
-    """Runs the session, then prints the report from the evidence file alone."""
-    go_on = f"outrider tune --resume {session.path}"
+    console = Console(stderr=True, highlight=False, markup=False, emoji=False)
+    go_on = f"go on with: outrider tune --resume {shlex.quote(str(path))}"
     try:
-        complete = session.run()
-    except KeyboardInterrupt:
-        if session.path.exists():
-            console.print(
-                f"interrupted; what was measured is in {session.path}, go on with: {go_on}",
-                soft_wrap=True,
-            )
-        raise typer.Exit(INTERRUPTED) from None
-    document = build_document(read_evidence(session.path))
-    report_format("terminal")(document, Console(file=sys.stdout))
-    console.print(f"evidence: {session.path}", soft_wrap=True)
-    if not complete:
-        console.print(f"stopped by --time-limit, go on with: {go_on}", soft_wrap=True)
-    if document.audit is not None and document.audit.wrong_arms:
-        raise NotLossless(
-            f"the output of {', '.join(document.audit.wrong_arms)} differs from no speculation",
-            "the same tokens, or differences where the target's best two tokens are near a tie",
-            f"see the differences with outrider report {session.path}",
+        # Not above: torch takes seconds to import, which --help and a wrong option should not.
+        from outrider.cli.measuring import measure  # noqa: PLC0415
+
+        measure(
+            path=path,
+            settings=settings,
+            prompts=prompts,
+            earlier=earlier,
+            backend=backend,
+            threads=threads,
+            time_limit_s=60 * time_limit,
+            console=console,
+            go_on=go_on,
         )
+    except KeyboardInterrupt:
+        kept = f"what was measured is in {path}, {go_on}" if path.exists() else "nothing is kept"
+        console.print(f"interrupted; {kept}", soft_wrap=True)
+        raise typer.Exit(INTERRUPTED) from None
+
+
+def _arms(k: Text, shortest: Whole, longest: Whole, tie: Text) -> tuple[Arm, ...]:
+    return ngram_arms(
+        draft_lengths("1,2,4,8" if k is None else k),
+        lookup_min=2 if shortest is None else shortest,
+        lookup_max=5 if longest is None else longest,
+        tie="recent" if tie is None else tie,
+    )
 
 
 def _refuse_beside_resume(fixed: Mapping[str, object]) -> None:
@@ -169,12 +147,23 @@ def _given(model: str | None) -> str:
     return model
 
 
-def _positive(option: str, value: int | None) -> int | None:
-    if value is not None and value < 1:
-        raise InvalidSetting(f"{option} {value}", "1 or more", "choose a positive number")
+def _within(option: str, value: int | None, least: int, most: int) -> int | None:
+    if value is not None and not least <= value <= most:
+        raise InvalidSetting(
+            f"{option} {value}", f"a number from {least} to {most}", "choose one of those"
+        )
     return value
 
 
+def _minutes(time_limit: float) -> float:
+    if not time_limit > 0:
+        raise InvalidSetting(
+            f"--time-limit {time_limit:g}", "more than 0 minutes", "use for instance --time-limit 9"
+        )
+    return time_limit
+
+
 def _default_path(model: str) -> Path:
-    stem = re.sub(r"[^A-Za-z0-9.]+", "-", Path(model).stem).strip("-") or "model"
+    name = Path(model).resolve().name.removesuffix(".gguf")
+    stem = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.") or "model"
     return Path(f"outrider-{stem}-{datetime.now(UTC):%Y%m%d-%H%M%S}.duckdb")

@@ -4,20 +4,23 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from outrider.engine.tokenizer_cache import read_converted, read_tokenizer
 from outrider.errors import CorruptFile
 
 
 class Tokenizer:
-    """The tokenizer in a GGUF file or a Hugging Face folder."""
+    """The tokenizer in a GGUF file or a Hugging Face folder.
 
-    def __init__(self, path: Path) -> None:
-        # Imported here because it takes seconds, which `outrider --help` should not.
-        from transformers import AutoTokenizer  # noqa: PLC0415
+    A GGUF file's takes seconds to convert; `kept` names a folder that holds it from the first time
+    on, as `tokenizer_cache.kept_folder` chooses it.
+    """
 
-        folder, extra = (path, {}) if path.is_dir() else (path.parent, {"gguf_file": path.name})
+    def __init__(self, path: Path, *, kept: Path | None = None) -> None:
         try:
-            self._tokenizer: Any = AutoTokenizer.from_pretrained(
-                folder, local_files_only=True, trust_remote_code=False, **extra
+            self._tokenizer: Any = (
+                read_tokenizer(path)
+                if kept is None or path.is_dir()
+                else read_converted(path, kept)
             )
         except Exception as error:
             raise CorruptFile(

@@ -100,7 +100,8 @@ class EvidenceWriter:
     def record(self, request: RequestRecord) -> None:
         """Keep one finished request; a measured one comes only once in a run."""
         key = RequestKey(request.arm, request.prompt_id, request.repeat)
-        assert key not in self._measured, f"{key} was recorded before"
+        measured = request.phase is Phase.MEASURED
+        assert not (measured and key in self._measured), f"{key} was recorded before"
         with self._transaction():
             self._insert(
                 "requests",
@@ -122,7 +123,7 @@ class EvidenceWriter:
             self._connection.execute(_INSERT_STEPS, [self._ordinal])
             # In here, for Ctrl-C strikes at the end of the block and the run may yet go on.
             self._ordinal += 1
-            if request.phase is Phase.MEASURED:
+            if measured:
                 self._measured.add(key)
 
     def record_divergences(self, divergences: Iterable[Divergence]) -> None:

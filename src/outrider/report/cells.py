@@ -13,6 +13,11 @@ def number(value: float | None, decimals: int = 0) -> str:
     return MISSING if value is None else f"{value:,.{decimals}f}"
 
 
+def counted(count: int, noun: str) -> str:
+    """Return the count with its noun, which takes an s in the plural, e.g. "24 prompts"."""
+    return f"{number(count)} {noun}{'' if count == 1 else 's'}"
+
+
 @dataclass(slots=True)
 class Footnotes:
     """The distinct reasons that the cells of one table refer to by letter."""

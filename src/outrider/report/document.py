@@ -93,7 +93,7 @@ def build_document(evidence: Evidence) -> ReportDocument:
 
 
 def _deployments(evidence: Evidence, findings: Sequence[Finding]) -> tuple[Deployment, ...]:
-    model = evidence.environments[0].model.hub_id or evidence.settings.model
+    weights, given = evidence.environments[0].model, evidence.settings.model
     arms = {arm.name: arm for arm in evidence.settings.arms}
     overall, *kinds = findings
     wanted = [overall, *(kind for kind in kinds if kind.arm and kind.arm != overall.arm)]
@@ -101,7 +101,9 @@ def _deployments(evidence: Evidence, findings: Sequence[Finding]) -> tuple[Deplo
         Deployment(
             segment=finding.segment,
             arm=finding.arm,
-            commands=deploy_commands(arms[finding.arm] if finding.arm else BASELINE, model),
+            commands=deploy_commands(
+                arms[finding.arm] if finding.arm else BASELINE, weights, given
+            ),
         )
         for finding in wanted
     )

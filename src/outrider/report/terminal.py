@@ -13,7 +13,7 @@ from outrider.advice.wording import describe_arm
 from outrider.records.arm import Arm
 from outrider.records.divergence import Divergence
 from outrider.report.audit import LosslessnessAudit
-from outrider.report.cells import number
+from outrider.report.cells import counted, number
 from outrider.report.document import ReportDocument
 from outrider.report.layout import lay_out
 from outrider.report.tables import (
@@ -53,7 +53,7 @@ def _write_run(document: ReportDocument, console: Console) -> None:
     if not document.complete:
         _write_line(
             f"Incomplete: {document.finished_requests:,} of {document.planned_requests:,} requests"
-            " were finished; all figures are of these.",
+            " measured; outrider tune --resume continues it.",
             console,
             style="bold yellow",
         )
@@ -69,14 +69,14 @@ def _describe_run(document: ReportDocument) -> Iterator[tuple[str, str]]:
     yield "model", f"{model.hub_id or model.name}, {model.parameters:,} parameters in {model.dtype}"
     yield "weights", f"{model.source}, SHA-256 {model.sha256[:12]}…"
     workload = (
-        f"{settings.workload}: {document.comparison.segments[0].prompts} prompts, each"
-        f" {settings.repeats} times per arm; temperature {settings.temperature:g},"
+        f"{settings.workload}: {counted(document.comparison.segments[0].prompts, 'prompt')}, each"
+        f" {counted(settings.repeats, 'time')} per arm; temperature {settings.temperature:g},"
         f" seed {settings.seed}"
     )
     yield "workload", workload
     yield "requests", f"{document.finished_requests:,} of {document.planned_requests:,} finished"
     machine = (
-        f"{environment.cpu}, {environment.threads} threads;"
+        f"{environment.cpu}, {counted(environment.threads, 'thread')};"
         f" {', '.join(environment.gpus) or 'no GPU'}; {environment.os}"
     )
     yield "machine", machine

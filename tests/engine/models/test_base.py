@@ -61,7 +61,7 @@ def run(model: TargetModel, *parts: tuple[int, int, list[int]]) -> list[torch.Te
         slots=[slot for slot, _, tokens in parts for _ in tokens],
         wanted=range(sum(len(tokens) for _, _, tokens in parts)),
     )
-    return list(model.forward(rows).clone().split([len(tokens) for _, _, tokens in parts]))
+    return list(torch.split(model.forward(rows).clone(), [len(tokens) for _, _, tokens in parts]))
 
 
 def assert_close(seen: torch.Tensor, expected: torch.Tensor) -> None:

@@ -36,6 +36,23 @@ class DecoderConfig:
         embeddings = self.vocab_size * self.hidden_size * (1 if self.tied_embeddings else 2)
         return self.num_layers * block + embeddings + self.hidden_size
 
+    def shape_of(self, name: str) -> tuple[int, ...]:
+        """The shape of the weight with the Hugging Face name `name`."""
+        hidden, inner = self.hidden_size, self.intermediate_size
+        queries, keys = self.num_heads * self.head_dim, self.num_kv_heads * self.head_dim
+        matrices = {
+            "embed_tokens": (self.vocab_size, hidden),
+            "q_proj": (queries, hidden),
+            "k_proj": (keys, hidden),
+            "v_proj": (keys, hidden),
+            "o_proj": (hidden, queries),
+            "gate_proj": (inner, hidden),
+            "up_proj": (inner, hidden),
+            "down_proj": (hidden, inner),
+            "lm_head": (self.vocab_size, hidden),
+        }
+        return matrices.get(name.removesuffix(".weight").rpartition(".")[2], (hidden,))
+
     def kv_bytes_per_token(self, bytes_per_value: int = 4) -> int:
         """Size of one token's keys and values in every layer."""
         return 2 * self.num_layers * self.num_kv_heads * self.head_dim * bytes_per_value
@@ -55,8 +72,10 @@ def from_huggingface(config: Mapping[str, Any]) -> DecoderConfig:
         raise unsupported_family(family)
     rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
     rope_type = rope.get("rope_type", rope.get("type", "default"))
+    quantization = config.get("quantization_config") or {}
     for setting, seen, supported in (
         ("rope type", rope_type, "default"),
+        ("quantization", quantization.get("quant_method"), None),
         ("activation", config.get("hidden_act", "silu"), "silu"),
         ("attention_bias", config.get("attention_bias", False), False),
         ("mlp_bias", config.get("mlp_bias", False), False),
@@ -87,3 +106,9 @@ def from_huggingface(config: Mapping[str, Any]) -> DecoderConfig:
         raise UnsupportedModel(
             f"config.json has no {missing}", "a complete Llama config", "export the model again"
         ) from missing
+    except (TypeError, ValueError, ZeroDivisionError) as error:
+        raise UnsupportedModel(
+            f"config.json has a value that is none ({error})",
+            "a Llama config",
+            "export the model again",
+        ) from error

@@ -1,5 +1,6 @@
 """The Llama decoder on the compiled CPU kernels."""
 
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -40,10 +41,11 @@ class FusedLlama:
                 f"multiples of {PANEL} and {SPAN}",
                 "run with --backend torch",
             )
-        self._layers = pack_layers(source, dtype)
+        # The largest matrices first: each is held in float32 for a moment.
         embedding = pack(source.tensor("model.embed_tokens.weight"), dtype)
         head = embedding if config.tied_embeddings else pack(source.tensor("lm_head.weight"), dtype)
         self._ends = (embedding, _vector(source.tensor("model.norm.weight")), head)
+        self._layers = pack_layers(source, dtype)
         cos, sin = rope_tables(config.head_dim, config.rope_theta, capacity)
         self._rope = (cos.numpy(), sin.numpy())
         spans = -(-capacity // SPAN)
@@ -52,7 +54,7 @@ class FusedLlama:
             np.zeros((*shape, spans, config.head_dim, SPAN), np.float32),
             np.zeros((*shape, spans * SPAN, config.head_dim), np.float32),
         )
-        self._logits = np.empty((0, 0), np.float32)
+        self._logits = np.empty((0, head.shape[0] * PANEL), np.float32)
         self._threads = threads
         self._helpers = ThreadPoolExecutor(max(1, threads - 1), "outrider-kernel")
 
@@ -61,6 +63,11 @@ class FusedLlama:
         fields = [
             np.asarray(field, np.int64) for field in (rows.token_ids, rows.positions, rows.slots)
         ]
+        # The kernels check no bounds.
+        limits = (self.config.vocab_size, self.capacity, self._cache[0].shape[1])
+        for field, limit in zip(fields, limits, strict=True):
+            assert field.min() >= 0, "a row outside the model or its cache"
+            assert field.max() < limit, "a row outside the model or its cache"
         wanted = np.asarray(rows.wanted, np.int64)
         logits = self._logits_buffer(len(wanted))
         for start in range(0, len(fields[0]), PREFILL_ROWS):
@@ -73,7 +80,7 @@ class FusedLlama:
     def _logits_buffer(self, count: int) -> Array:
         """Room for `count` rows of logits, the same each time: fresh pages cost a millisecond."""
         if len(self._logits) < count:
-            self._logits = np.empty((count, self._ends[2].shape[0] * PANEL), np.float32)
+            self._logits = np.empty((count, self._logits.shape[1]), np.float32)
         return self._logits[:count]
 
     def _run(self, rows: tuple[Array, ...], logits: Array) -> None:
@@ -117,35 +124,37 @@ def pack_layers(source: WeightSource, dtype: torch.dtype) -> tuple[Array, ...]:
     config = source.config
     padding = torch.zeros(-config.intermediate_size % PANEL, config.hidden_size)
 
-    def stacked(*parts: str) -> Array:
-        return np.stack(
-            [
-                pack(torch.cat([source.tensor(f"model.layers.{i}.{part}.weight").float()
-                                for part in parts]), dtype)
-                for i in range(config.num_layers)
-            ]
-        )  # fmt: skip
+    def weight(layer: int, part: str) -> torch.Tensor:
+        return source.tensor(f"model.layers.{layer}.{part}.weight")
 
-    def norms(name: str) -> Array:
-        return np.stack(
-            [
-                _vector(source.tensor(f"model.layers.{i}.{name}.weight"))
-                for i in range(config.num_layers)
-            ]
+    def norms(part: str) -> Array:
+        return _stacked(config.num_layers, lambda i: _vector(weight(i, part)))
+
+    def matrices(*parts: str) -> Array:
+        return _stacked(
+            config.num_layers,
+            lambda i: pack(torch.cat([weight(i, part) for part in parts]), dtype),
         )
 
     def gate_up(i: int) -> Array:
-        halves = [
-            torch.cat([source.tensor(f"model.layers.{i}.mlp.{part}.weight").float(), padding])
-            for part in ("gate_proj", "up_proj")
-        ]
-        return pack(torch.cat(halves), dtype)
+        gate, up = (weight(i, f"mlp.{part}_proj") for part in ("gate", "up"))
+        return pack(torch.cat([gate, padding, up, padding]), dtype)
 
     return (
         norms("input_layernorm"),
-        stacked("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
-        stacked("self_attn.o_proj"),
+        matrices("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+        matrices("self_attn.o_proj"),
         norms("post_attention_layernorm"),
-        np.stack([gate_up(i) for i in range(config.num_layers)]),
-        stacked("mlp.down_proj"),
+        _stacked(config.num_layers, gate_up),
+        matrices("mlp.down_proj"),
     )
+
+
+def _stacked(count: int, part: Callable[[int], Array]) -> Array:
+    """`part(0)` to `part(count - 1)` in one array, one of them at a time in memory besides."""
+    first = part(0)
+    stack = np.empty((count, *first.shape), first.dtype)
+    stack[0] = first
+    for i in range(1, count):
+        stack[i] = part(i)
+    return stack

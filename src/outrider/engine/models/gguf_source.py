@@ -3,11 +3,11 @@
 from pathlib import Path
 from typing import Any
 
-import gguf
-import numpy as np
 import torch
 
 from outrider.engine.models.config import FAMILIES, DecoderConfig, unsupported_family
+from outrider.engine.models.gguf_reader import HeaderReader, values
+from outrider.engine.models.source import checked
 from outrider.errors import CorruptFile, UnsupportedModel
 
 _GLOBAL_NAMES = {
@@ -34,7 +34,7 @@ class GgufSource:
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            self._reader = gguf.GGUFReader(str(path))
+            self._reader = HeaderReader(str(path))
         except Exception as error:
             raise CorruptFile(
                 f"{path} does not parse ({error})", "a complete GGUF file", "download it again"
@@ -44,27 +44,27 @@ class GgufSource:
 
     def tensor(self, name: str) -> torch.Tensor:
         """The weight with the Hugging Face name `name`, float32, rotary halves in HF order."""
-        stored = self._tensors.get(_gguf_name(name))
-        if stored is None:
-            raise CorruptFile(
-                f"{self.path} has no tensor {_gguf_name(name)}",
-                "a complete Llama model",
-                "download it again",
-            )
+        stored = self._stored(_gguf_name(name))
         try:
-            values = gguf.quants.dequantize(stored.data, stored.tensor_type)
+            weight = checked(torch.from_numpy(values(stored)), name, self.config, self.path)
         except NotImplementedError as error:
             raise UnsupportedModel(
                 f"{name} is stored as {stored.tensor_type.name}",
                 "a type that the gguf package dequantizes",
                 "take another quantization of the model",
             ) from error
-        weight = torch.from_numpy(np.array(values, dtype=np.float32))
         if name.endswith("q_proj.weight"):
             return _restore_halves(weight, self.config.num_heads)
         if name.endswith("k_proj.weight"):
             return _restore_halves(weight, self.config.num_kv_heads)
         return weight
+
+    def _stored(self, name: str) -> Any:
+        if name in self._tensors:
+            return self._tensors[name]
+        raise CorruptFile(
+            f"{self.path} has no tensor {name}", "a complete Llama model", "download it again"
+        )
 
     def _read_config(self) -> DecoderConfig:
         family = self._field("general.architecture")
@@ -76,12 +76,19 @@ class GgufSource:
             raise UnsupportedModel(
                 f"{self.path.name} scales its rotary positions", "default rope", "choose another"
             )
+        # Biases, or the experts of a mixture, which have the architecture "llama" too.
+        if strange := next((name for name in self._tensors if not _is_llama(name)), None):
+            raise UnsupportedModel(
+                f"{self.path.name} holds {strange}",
+                "the weights of a plain Llama",
+                "choose another",
+            )
         heads = int(self._field(f"{family}.attention.head_count"))
         hidden = int(self._field(f"{family}.embedding_length"))
         eos = self._field("tokenizer.ggml.eos_token_id", None)
         return DecoderConfig(
             family=str(family),
-            vocab_size=int(self._tensors["token_embd.weight"].shape[1]),
+            vocab_size=int(self._stored("token_embd.weight").shape[1]),
             hidden_size=hidden,
             intermediate_size=int(self._field(f"{family}.feed_forward_length")),
             num_layers=int(self._field(f"{family}.block_count")),
@@ -109,6 +116,14 @@ def _gguf_name(name: str) -> str:
         return _GLOBAL_NAMES[name]
     _, _, layer, part = name.split(".", 3)
     return f"blk.{layer}.{_LAYER_NAMES[part.removesuffix('.weight')]}.weight"
+
+
+def _is_llama(name: str) -> bool:
+    """Whether the engine uses the tensor with the GGUF name `name`."""
+    if name in _GLOBAL_NAMES.values():
+        return True
+    block, _, part = name.partition(".")[2].partition(".")
+    return block.isdecimal() and part.removesuffix(".weight") in _LAYER_NAMES.values()
 
 
 def _restore_halves(weight: torch.Tensor, heads: int) -> torch.Tensor:

@@ -53,7 +53,7 @@ def given_folder_sha256(folder: Path) -> str:
 
 
 def fetched_folder_sha256(folder: Path) -> str:
-    """The same of a fetched folder; raises CorruptFile unless every file is as its manifest says."""
+    """The same of a fetched folder; raises CorruptFile where its manifest or a file disagrees."""
     remedy = f"delete {folder} and run again"
     try:
         manifest = Manifest.model_validate_json((folder / MANIFEST_FILE).read_bytes())

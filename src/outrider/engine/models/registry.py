@@ -97,7 +97,7 @@ def check_memory(
     """Raises NotEnoughMemory unless weights, cache and the packing of a part fit."""
     weights = config.parameters * dtype.itemsize
     cache = settings.slots * settings.capacity * config.kv_bytes_per_token()
-    # Packing holds the largest stack twice for a moment, at most half of all weights.
+    # Packing holds a large matrix also in float32 for a moment, at most half of all weights.
     needed = weights + weights // 2 + cache
     if needed > available_bytes:
         gib = 2**30

@@ -7,6 +7,7 @@ import torch
 from safetensors import SafetensorError, safe_open
 
 from outrider.engine.models.config import DecoderConfig, from_huggingface
+from outrider.engine.models.source import checked
 from outrider.errors import CorruptFile
 
 
@@ -41,13 +42,12 @@ class SafetensorsSource:
                 f"{self.path} has no tensor {name}", "a complete Llama model", "download it again"
             )
         with safe_open(file, framework="pt") as opened:
-            weight: torch.Tensor = opened.get_tensor(name)
-            return weight
+            return checked(opened.get_tensor(name), name, self.config, file)
 
 
 def _read_config(path: Path) -> DecoderConfig:
     try:
-        return from_huggingface(json.loads(path.read_text(encoding="utf-8")))
+        config = json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError as error:
         raise CorruptFile(
             f"{path.parent} has no config.json",
@@ -58,3 +58,6 @@ def _read_config(path: Path) -> DecoderConfig:
         raise CorruptFile(
             f"{path} is not JSON ({error})", "a model config", "download it again"
         ) from error
+    if not isinstance(config, dict):
+        raise CorruptFile(f"{path} holds no JSON object", "a model config", "download it again")
+    return from_huggingface(config)

@@ -6,7 +6,7 @@ from typing import Protocol
 import torch
 
 from outrider.engine.models.config import DecoderConfig
-from outrider.errors import UnsupportedModel
+from outrider.errors import CorruptFile, UnsupportedModel
 
 
 class WeightSource(Protocol):
@@ -20,6 +20,18 @@ class WeightSource(Protocol):
     def tensor(self, name: str) -> torch.Tensor:
         """The weight called `name`, dequantized; CorruptFile where it is missing or misshapen."""
         ...
+
+
+def checked(weight: torch.Tensor, name: str, config: DecoderConfig, path: Path) -> torch.Tensor:
+    """`weight`, which `path` holds as `name`; CorruptFile unless its shape is that of `config`."""
+    expected = config.shape_of(name)
+    if weight.shape != expected:
+        raise CorruptFile(
+            f"{name} in {path} is {list(weight.shape)}",
+            f"{list(expected)}, as its config says",
+            "download it again",
+        )
+    return weight
 
 
 def open_weights(path: Path) -> WeightSource:

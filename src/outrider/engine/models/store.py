@@ -122,9 +122,8 @@ def _cached_files(wanted: Wanted, cache_dir: Path) -> ModelFiles | None:
     home = cache_dir / wanted.cache_folder
     folder = home / HUB_FOLDER
     if folder.exists():
-        return ModelFiles(
-            wanted.name, folder, "cache", fetched_folder_sha256(folder), wanted.hub_id
-        )
+        digest = fetched_folder_sha256(folder)
+        return ModelFiles(wanted.name, folder, "cache", digest, wanted.hub_id)
     entry = wanted.entry
     if entry is None or not (gguf := home / entry.gguf_filename).exists():
         return None

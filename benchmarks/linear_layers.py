@@ -1,0 +1,149 @@
+"""All products with a model's weights, as a step does them, in several ways."""
+
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from benchmarks.rounds import Spread, Variant, interleaved, paired_ratio
+from outrider.engine.compiling import compiled
+from outrider.engine.kernels.panel import PANEL, pack, panel_product
+from outrider.engine.kernels.team import finish, new_counters, take, wait
+from outrider.engine.models.fused import pack_layers
+from outrider.engine.models.registry import DTYPES
+from outrider.engine.models.source import WeightSource, open_weights
+
+ROWS = (1, 9)
+LINEAR, REORDERED, PACKED = "torch `F.linear`", "oneDNN, weights reordered", "packed panels (ours)"
+
+Products = Callable[[Mapping[int, torch.Tensor]], object]
+"""Multiplies inputs [rows, K], given by K, with every weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinearCost:
+    """Milliseconds of all products for 1 row and for 9, and the ratio in the same round."""
+
+    way: str
+    dtype: str
+    one_row_ms: Spread
+    nine_rows_ms: Spread
+    inflation: Spread
+
+
+def measure_linear_layers(
+    path: Path, *, threads: int, rounds: int, budget_s: float
+) -> tuple[LinearCost, ...]:
+    """Times the ways side by side; torch has all `threads` for its own, and 1 beside the kernel."""
+    source = open_weights(path)
+    weights = list(_weights(source))
+    generator = torch.Generator().manual_seed(0)
+    depths = {weight.shape[1] for weight in weights}
+    inputs = {
+        rows: {depth: torch.randn(rows, depth, generator=generator) for depth in depths}
+        for rows in ROWS
+    }
+    variants: dict[tuple[str, str, int], Variant] = {}
+    for name, dtype in DTYPES.items():
+        ways: list[tuple[str, Products, int, torch.dtype]] = [
+            (LINEAR, _linear(weights, dtype), threads, dtype),
+            (PACKED, _packed(source, dtype, threads), 1, torch.float32),
+        ]
+        if torch.backends.mkldnn.is_available():
+            ways.insert(1, (REORDERED, _reordered(weights, dtype), threads, dtype))
+        for way, products, torch_threads, kind in ways:
+            for rows in ROWS:
+                x = {depth: each.to(kind) for depth, each in inputs[rows].items()}
+                run = torch.inference_mode()(lambda products=products, x=x: products(x))
+                variants[way, name, rows] = Variant(run, torch_threads)
+    seconds = interleaved(variants, rounds=rounds, budget_s=budget_s)
+    return tuple(
+        LinearCost(
+            way,
+            name,
+            *(Spread.of([1e3 * each for each in seconds[way, name, rows]]) for rows in ROWS),
+            paired_ratio(seconds[way, name, ROWS[1]], seconds[way, name, ROWS[0]]),
+        )
+        for way, name, rows in variants
+        if rows == ROWS[0]
+    )
+
+
+def _weights(source: WeightSource) -> Iterator[torch.Tensor]:
+    """The matrices of a step, float32, those that share an input in one."""
+    for layer in range(source.config.num_layers):
+        for parts in (
+            ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj"),
+            ("self_attn.o_proj",),
+            ("mlp.gate_proj", "mlp.up_proj"),
+            ("mlp.down_proj",),
+        ):
+            names = [f"model.layers.{layer}.{part}.weight" for part in parts]
+            yield torch.cat([source.tensor(name).float() for name in names])
+    tied = source.config.tied_embeddings
+    yield source.tensor("model.embed_tokens.weight" if tied else "lm_head.weight").float()
+
+
+def _linear(weights: list[torch.Tensor], dtype: torch.dtype) -> Products:
+    converted = [weight.to(dtype) for weight in weights]
+    return lambda x: [functional.linear(x[weight.shape[1]], weight) for weight in converted]
+
+
+def _reordered(weights: list[torch.Tensor], dtype: torch.dtype) -> Products:
+    mkldnn = torch.ops.mkldnn
+    packed = [mkldnn._reorder_linear_weight(weight.to(dtype), None) for weight in weights]  # noqa: SLF001
+    depths = [weight.shape[1] for weight in weights]
+    return lambda x: [
+        mkldnn._linear_pointwise(x[depth], weight, None, "none", [], "")  # noqa: SLF001
+        for depth, weight in zip(depths, packed, strict=True)
+    ]
+
+
+def _packed(source: WeightSource, dtype: torch.dtype, threads: int) -> Products:
+    _, qkv, output, _, gate_up, down = pack_layers(source, dtype)
+    stacks = (qkv, output, gate_up, down)
+    tied = source.config.tied_embeddings
+    head = pack(source.tensor("model.embed_tokens.weight" if tied else "lm_head.weight"), dtype)
+    regions = sum(len(stack) for stack in stacks) + 1
+    columns = max(PANEL * panels.shape[0] for panels in (*(stack[0] for stack in stacks), head))
+    helpers = ThreadPoolExecutor(max(1, threads - 1))
+
+    def products(x: Mapping[int, torch.Tensor]) -> object:
+        inputs = tuple(x[stack.shape[2]].numpy() for stack in stacks)
+        out = np.empty((len(inputs[0]), columns), np.float32)
+        arguments = (new_counters(regions, threads), stacks, head, inputs, out)
+        for thread in range(1, threads):
+            helpers.submit(_multiply_all, thread, *arguments)
+        _multiply_all(0, *arguments)
+        return out
+
+    return products
+
+
+@compiled()
+def _multiply_all(
+    thread: int, counters: Any, stacks: Any, head: Any, inputs: Any, out: Any
+) -> None:
+    """One thread's part: each stack [L, panels, K, PANEL] times its input [R, K], then the head."""
+    region = 0
+    for layer in range(stacks[0].shape[0]):
+        for i in range(len(stacks)):
+            _multiply(thread, counters, region, stacks[i][layer], inputs[i], out)
+            region += 1
+    _multiply(thread, counters, region, head, inputs[0], out)
+
+
+@compiled()
+def _multiply(thread: int, counters: Any, region: int, panels: Any, x: Any, out: Any) -> None:
+    while True:
+        p = take(counters, region, thread, panels.shape[0])
+        if p < 0:
+            break
+        panel_product(panels[p], x, out, p * PANEL)
+        finish(counters, region)
+    wait(counters, region, panels.shape[0])

@@ -1,0 +1,95 @@
+"""Time of one step of the embedded engine against the rows that it judges."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchmarks.bandwidth import readers
+from benchmarks.rounds import Spread, Variant, interleaved, paired_ratio
+from outrider.engine.models.base import Rows, TargetModel
+from outrider.engine.models.config import DecoderConfig
+from outrider.engine.models.registry import DTYPES, ModelSettings, load_model
+from outrider.engine.sampling import greedy_tokens
+
+ROWS = (1, 2, 3, 5, 9, 13, 17)
+CONTEXTS = (100, 400)
+
+
+@dataclass(frozen=True, slots=True)
+class StepCost:
+    """One type, context and number of rows: milliseconds, and against 1 row in the same round."""
+
+    dtype: str
+    context_tokens: int
+    rows: int
+    step_ms: Spread
+    inflation: Spread
+    read_gb_per_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class StepCosts:
+    """Bandwidth in GB/s, the bytes of weights that a step reads for each type, and the steps."""
+
+    bandwidth_gb_per_s: Spread
+    weight_bytes: dict[str, int]
+    steps: tuple[StepCost, ...]
+
+    def floor_ms(self, dtype: str) -> float:
+        """The time that reading the weights takes at the best bandwidth seen."""
+        return self.weight_bytes[dtype] / self.bandwidth_gb_per_s.greatest / 1e6
+
+
+def measure_steps(path: Path, *, threads: int, rounds: int, budget_s: float) -> StepCosts:
+    """Times steps and reads of memory side by side."""
+    capacity = max(CONTEXTS) + max(ROWS)
+    models = {
+        dtype: load_model(
+            path, ModelSettings(backend="fused", dtype=dtype, threads=threads, capacity=capacity)
+        )
+        for dtype in DTYPES
+    }
+    shapes = [(dtype, context, rows) for dtype in DTYPES for context in CONTEXTS for rows in ROWS]
+    read_bytes, reads = readers(threads)
+    variants: dict[object, Variant] = {name: Variant(read) for name, read in reads.items()}
+    for model in models.values():
+        _prefill(model, max(CONTEXTS))
+    for dtype, context, rows in shapes:
+        variants[dtype, context, rows] = Variant(_step(models[dtype], context, rows))
+    seconds = interleaved(variants, rounds=rounds, budget_s=budget_s)
+    weights = {dtype: _weight_bytes(models[dtype].config, dtype) for dtype in DTYPES}
+    steps = []
+    for dtype, context, rows in shapes:
+        taken = seconds[dtype, context, rows]
+        milliseconds = Spread.of([1e3 * each for each in taken])
+        steps.append(
+            StepCost(
+                dtype=dtype,
+                context_tokens=context,
+                rows=rows,
+                step_ms=milliseconds,
+                inflation=paired_ratio(taken, seconds[dtype, context, 1]),
+                read_gb_per_s=weights[dtype] / milliseconds.median / 1e6,
+            )
+        )
+    fastest = [read_bytes / min(each) / 1e9 for each in zip(*map(seconds.get, reads), strict=True)]
+    return StepCosts(Spread.of(fastest), weights, tuple(steps))
+
+
+def _weight_bytes(config: DecoderConfig, dtype: str) -> int:
+    """What a step reads: all weights, of an embedding that is no output head a few rows only."""
+    unread = 0 if config.tied_embeddings else config.vocab_size * config.hidden_size
+    return (config.parameters - unread) * DTYPES[dtype].itemsize
+
+
+def _prefill(model: TargetModel, count: int) -> None:
+    tokens = [1 + i % (model.config.vocab_size - 1) for i in range(count)]
+    model.forward(Rows(tokens, range(count), [0] * count, [count - 1]))
+
+
+def _step(model: TargetModel, context: int, rows: int) -> Callable[[], object]:
+    """A forward pass of `rows` tokens after `context` others, and the greedy choice in each row."""
+    batch = Rows(
+        [1 + i for i in range(rows)], range(context, context + rows), [0] * rows, range(rows)
+    )
+    return lambda: greedy_tokens(model.forward(batch))
