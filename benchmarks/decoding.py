@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 import torch
 
-from benchmarks.rounds import Spread, use_torch_threads
 from outrider.bench.answering import Answerer
 from outrider.bench.target import stop_ids
 from outrider.engine.models.registry import DTYPES, ModelSettings, load_model
@@ -18,6 +17,8 @@ from outrider.engine.tokenizer import Tokenizer
 from outrider.records.arm import BASELINE, Arm
 from outrider.records.prompt import PromptRecord
 from outrider.records.request import Phase
+
+from .rounds import Spread, use_torch_threads
 
 NGRAM = Arm(
     name="ngram K=4",
@@ -30,6 +31,7 @@ NGRAM = Arm(
 """What transformers' prompt lookup does: n-grams from the longest down to 1, the first match."""
 
 ARMS = (BASELINE, NGRAM)
+WARMUP_TOKENS = 4
 ENGINE, TRANSFORMERS = "outrider", "transformers"
 
 
@@ -80,7 +82,7 @@ class Systems:
         threads: int,
     ) -> None:
         self._threads = threads
-        self._generators = {dtype: _pretrained(path, dtype) for dtype in DTYPES}
+        self._generators = _pretrained(path)
         capacity = max(len(prompt.token_ids) + prompt.max_tokens for prompt in prompts)
         settings = ModelSettings(backend="fused", threads=threads, capacity=capacity)
         models = {dtype: load_model(path, replace(settings, dtype=dtype)) for dtype in DTYPES}
@@ -93,7 +95,7 @@ class Systems:
         }
 
     def answer(self, way: Way, prompt: PromptRecord) -> Answer:
-        """One greedy answer; torch has 1 thread beside the engine's team, and all for `generate`."""
+        """One greedy answer; torch has all threads for `generate`, 1 beside the engine's own."""
         system, dtype, name = way
         arm = next(arm for arm in ARMS if arm.name == name)
         use_torch_threads(1 if system == ENGINE else self._threads)
@@ -136,15 +138,20 @@ class Systems:
         return tuple(output[0, prompt_ids.shape[1] :].tolist()), took_s
 
 
-def _pretrained(path: Path, dtype: str) -> Any:
+def _pretrained(path: Path) -> dict[str, Any]:
+    """transformers' model in every type; its positions are float32 in all of them."""
     from transformers import AutoModelForCausalLM, logging  # noqa: PLC0415  takes seconds
 
     logging.set_verbosity_error()
-    logging.disable_progress_bar()
     folder, extra = (path, {}) if path.is_dir() else (path.parent, {"gguf_file": path.name})
-    return AutoModelForCausalLM.from_pretrained(
-        folder, local_files_only=True, dtype=DTYPES[dtype], **extra
-    ).eval()
+    original = AutoModelForCausalLM.from_pretrained(
+        folder, local_files_only=True, dtype=torch.float32, **extra
+    )
+    models = {}
+    for name, dtype in DTYPES.items():
+        models[name] = AutoModelForCausalLM.from_config(original.config, dtype=dtype).eval()
+        models[name].load_state_dict(original.state_dict())
+    return models
 
 
 def measure_decoding(
@@ -152,7 +159,7 @@ def measure_decoding(
 ) -> tuple[DecodingSpeed, ...]:
     """Answers each prompt in every way before the next, in an order drawn anew.
 
-    No repeat begins once half of `budget_s` is spent, so that all prompts have as many.
+    No prompt begins once `budget_s` is spent, but for the first.
     """
     ways: list[Way] = [
         (system, dtype, arm.name)
@@ -161,16 +168,15 @@ def measure_decoding(
         for arm in ARMS
     ]
     for way in ways:
-        systems.answer(way, prompts[0])
+        systems.answer(way, replace(prompts[0], max_tokens=WARMUP_TOKENS))
     rng = np.random.default_rng(0)
     answers: dict[Way, list[Answer]] = {way: [] for way in ways}
     start = time.perf_counter()
-    for repeat in range(repeats):
-        if repeat and time.perf_counter() - start > budget_s / 2:
+    for done, prompt in enumerate(repeats * list(prompts)):
+        if done and time.perf_counter() - start > budget_s:
             break
-        for prompt in prompts:
-            for i in rng.permutation(len(ways)):
-                answers[ways[i]].append(systems.answer(ways[i], prompt))
+        for i in rng.permutation(len(ways)):
+            answers[ways[i]].append(systems.answer(ways[i], prompt))
     return tuple(_speed(way, answers) for way in ways)
 
 

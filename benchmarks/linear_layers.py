@@ -10,13 +10,14 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from benchmarks.rounds import Spread, Variant, interleaved, paired_ratio
 from outrider.engine.compiling import compiled
 from outrider.engine.kernels.panel import PANEL, pack, panel_product
 from outrider.engine.kernels.team import finish, new_counters, take, wait
 from outrider.engine.models.fused import pack_layers
 from outrider.engine.models.registry import DTYPES
 from outrider.engine.models.source import WeightSource, open_weights
+
+from .rounds import Spread, Variant, interleaved, milliseconds, paired_ratio
 
 ROWS = (1, 9)
 LINEAR, REORDERED, PACKED = "torch `F.linear`", "oneDNN, weights reordered", "packed panels (ours)"
@@ -54,7 +55,7 @@ def measure_linear_layers(
             (LINEAR, _linear(weights, dtype), threads, dtype),
             (PACKED, _packed(source, dtype, threads), 1, torch.float32),
         ]
-        if torch.backends.mkldnn.is_available():
+        if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
             ways.insert(1, (REORDERED, _reordered(weights, dtype), threads, dtype))
         for way, products, torch_threads, kind in ways:
             for rows in ROWS:
@@ -66,7 +67,8 @@ def measure_linear_layers(
         LinearCost(
             way,
             name,
-            *(Spread.of([1e3 * each for each in seconds[way, name, rows]]) for rows in ROWS),
+            milliseconds(seconds[way, name, ROWS[0]]),
+            milliseconds(seconds[way, name, ROWS[1]]),
             paired_ratio(seconds[way, name, ROWS[1]], seconds[way, name, ROWS[0]]),
         )
         for way, name, rows in variants

@@ -1,4 +1,4 @@
-"""Timing variants side by side: all of them in each round, so that drift of the machine hits all."""
+"""Timing variants side by side, all of them in each round, so that drift hits all alike."""
 
 import statistics
 import time
@@ -77,6 +77,11 @@ def interleaved(
             if round_ >= 0:
                 seconds[name].append(time.perf_counter() - began)
     return seconds
+
+
+def milliseconds(seconds: Sequence[float]) -> Spread:
+    """The spread of one variant's times."""
+    return Spread.of([1e3 * each for each in seconds])
 
 
 def paired_ratio(seconds: Sequence[float], reference: Sequence[float]) -> Spread:

@@ -9,12 +9,9 @@ from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
+import psutil
 from rich.console import Console
 
-from benchmarks.decoding import Systems, measure_decoding
-from benchmarks.linear_layers import measure_linear_layers
-from benchmarks.steps import measure_steps
-from benchmarks.tables import decoding_table, linear_table, step_table
 from outrider.bench.environment import capture_environment
 from outrider.bench.target import tokenized, usable_cores
 from outrider.bench.workload import bundled_workload, quick_subset
@@ -24,12 +21,17 @@ from outrider.engine.tokenizer import Tokenizer
 from outrider.engine.tokenizer_cache import kept_folder
 from outrider.records.environment import ModelIdentity
 
+from .decoding import Systems, measure_decoding
+from .linear_layers import measure_linear_layers
+from .steps import measure_steps
+from .tables import decoding_table, linear_table, step_table
+
 PACKAGES = ("outrider", "torch", "transformers", "numba", "llvmlite")
 
 MAX_TOKENS = 64
 """The most that an answer may have."""
 
-QUICK_TOKENS = 24
+QUICK_TOKENS = 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ def main() -> None:
     console = Console()
     progress = Console(stderr=True)
     threads = usable_cores() if options.threads is None else options.threads
+    busy = psutil.cpu_percent(interval=1.0)
     cache_dir = cache_directory()
     files = locate_model(options.model, cache_dir=cache_dir, report=progress.print)
 
@@ -69,7 +72,11 @@ def main() -> None:
     systems = Systems(files.path, tokenizer, prompts, threads=threads)
     decoding = measure_decoding(systems, prompts, repeats=effort.repeats, budget_s=effort.part_s)
 
-    machine = _machine(files, threads, smoke=options.quick)
+    machine = (
+        f"{_machine(files, threads)} Other processes had {busy:.0f}% of the machine at the start."
+    )
+    if options.quick:
+        machine = f"Smoke run, too short to quote. {machine}"
     tables = (step_table(steps), linear_table(linear), decoding_table(decoding, threads))
     if options.markdown:
         print("\n".join([machine, "", *(table.markdown() for table in tables)]))
@@ -97,7 +104,7 @@ def _options() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def _machine(files: ModelFiles, threads: int, *, smoke: bool) -> str:
+def _machine(files: ModelFiles, threads: int) -> str:
     """The machine, the versions and the model, in a few sentences without a date."""
     config = open_weights(files.path).config
     identity = ModelIdentity(
@@ -112,14 +119,13 @@ def _machine(files: ModelFiles, threads: int, *, smoke: bool) -> str:
         started_at=datetime.now(UTC), backend="fused", threads=threads, model=identity
     )
     versions = ", ".join(f"{name} {seen.versions[name]}" for name in PACKAGES)
-    lines = [
+    return (
         f"{seen.cpu} ({', '.join(seen.cpu_features or ())}), {seen.physical_cores} cores, "
-        f"{seen.memory_bytes / 2**30:.0f} GiB, {seen.os}; {threads} threads.",
-        f"Python {seen.python}, {versions}.",
-        f"{files.path.name}, {config.parameters / 1e6:.1f} million weights, "
-        f"sha256 {files.sha256[:16]}….",
-    ]
-    return " ".join(["**Smoke run, too short to quote.**", *lines] if smoke else lines)
+        f"{seen.memory_bytes / 2**30:.0f} GiB, {seen.os}; {threads} threads. "
+        f"Python {seen.python}, {versions}. "
+        f"{files.path.name}: {config.parameters / 1e6:.1f} million weights, "
+        f"sha256 {files.sha256[:16]}…."
+    )
 
 
 if __name__ == "__main__":

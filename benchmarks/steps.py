@@ -1,15 +1,21 @@
-"""Time of one step of the embedded engine against the rows that it judges."""
+"""Time of one step of the embedded engine against the rows that it judges, and its floor."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchmarks.bandwidth import readers
-from benchmarks.rounds import Spread, Variant, interleaved, paired_ratio
+import torch
+
 from outrider.engine.models.base import Rows, TargetModel
 from outrider.engine.models.config import DecoderConfig
 from outrider.engine.models.registry import DTYPES, ModelSettings, load_model
 from outrider.engine.sampling import greedy_tokens
+
+from .rounds import Spread, Variant, interleaved, milliseconds, paired_ratio
+
+READ_BYTES = 1_200_000_000
+"""Read to measure the bandwidth, by all threads together: more than their caches hold."""
 
 ROWS = (1, 2, 3, 5, 9, 13, 17)
 CONTEXTS = (100, 400)
@@ -50,7 +56,7 @@ def measure_steps(path: Path, *, threads: int, rounds: int, budget_s: float) -> 
         for dtype in DTYPES
     }
     shapes = [(dtype, context, rows) for dtype in DTYPES for context in CONTEXTS for rows in ROWS]
-    read_bytes, reads = readers(threads)
+    reads = _readers(threads)
     variants: dict[object, Variant] = {name: Variant(read) for name, read in reads.items()}
     for model in models.values():
         _prefill(model, max(CONTEXTS))
@@ -61,19 +67,38 @@ def measure_steps(path: Path, *, threads: int, rounds: int, budget_s: float) -> 
     steps = []
     for dtype, context, rows in shapes:
         taken = seconds[dtype, context, rows]
-        milliseconds = Spread.of([1e3 * each for each in taken])
+        step_ms = milliseconds(taken)
         steps.append(
             StepCost(
                 dtype=dtype,
                 context_tokens=context,
                 rows=rows,
-                step_ms=milliseconds,
+                step_ms=step_ms,
                 inflation=paired_ratio(taken, seconds[dtype, context, 1]),
-                read_gb_per_s=weights[dtype] / milliseconds.median / 1e6,
+                read_gb_per_s=weights[dtype] / step_ms.median / 1e6,
             )
         )
-    fastest = [read_bytes / min(each) / 1e9 for each in zip(*map(seconds.get, reads), strict=True)]
-    return StepCosts(Spread.of(fastest), weights, tuple(steps))
+    shortest = map(min, zip(*(seconds[name] for name in reads), strict=True))
+    bandwidth = Spread.of([READ_BYTES / each / 1e9 for each in shortest])
+    return StepCosts(bandwidth, weights, tuple(steps))
+
+
+def _readers(threads: int) -> Mapping[str, Callable[[], object]]:
+    """Ways to read `READ_BYTES`, of which the fastest tells the bandwidth.
+
+    One way sums arrays, the other multiplies the halves of each, which are two streams.
+    """
+    arrays = [torch.ones(READ_BYTES // 8 // threads * 2) for _ in range(threads)]
+    halves = [tuple(array.chunk(2)) for array in arrays]
+    team = ThreadPoolExecutor(threads)
+
+    def sums() -> object:
+        return list(team.map(torch.sum, arrays))
+
+    def products() -> object:
+        return list(team.map(lambda pair: torch.dot(*pair), halves))
+
+    return {"sum": sums, "dot product": products}
 
 
 def _weight_bytes(config: DecoderConfig, dtype: str) -> int:

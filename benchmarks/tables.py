@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from rich.console import Console
 from rich.table import Table as RichTable
 
-from benchmarks.decoding import DecodingSpeed
-from benchmarks.linear_layers import LinearCost
-from benchmarks.rounds import Spread
-from benchmarks.steps import StepCosts
+from .decoding import DecodingSpeed
+from .linear_layers import LinearCost
+from .rounds import Spread
+from .steps import StepCosts
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,8 +66,9 @@ def step_table(costs: StepCosts) -> Table:
 def linear_table(costs: Sequence[LinearCost]) -> Table:
     """The products with all weights, in several ways."""
     note = (
-        f"All weights of the model once, nothing else; median (min–max) of {costs[0].inflation.count} rounds, in ms. "
-        "torch has all threads, and one beside the kernel's own team."
+        "All weights of the model once, nothing else; median (min–max) of "
+        f"{costs[0].inflation.count} rounds, in ms. torch has all threads, and one beside the "
+        "kernel's own team."
     )
     rows = tuple(
         (
@@ -86,11 +87,11 @@ def linear_table(costs: Sequence[LinearCost]) -> Table:
 def decoding_table(speeds: Iterable[DecodingSpeed], threads: int) -> Table:
     """Tokens per second beside transformers."""
     note = (
-        "Greedy, prompt by prompt in turn, all output tokens but the first: prefill is taken out on "
-        "both sides (for `generate` by the time of a second call for one token). Speed-up: median "
-        "(min–max) over answers, against `generate` without lookup in the same type. Lookup: 4 "
-        "tokens after the first match of the last 5 to 1 tokens, on both sides. torch has "
-        f"{threads} threads for `generate`, and 1 beside the engine's team of {threads}."
+        "Greedy, prompt by prompt in turn. All output tokens but the first: prefill is taken out "
+        "on both sides (for `generate` by the time of a second call, for one token). Speed-up: "
+        "median (min–max) over answers, against `generate` without lookup in the same type. "
+        "Lookup: 4 tokens after the first match of the last 5 to 1 tokens, on both sides. torch "
+        f"has {threads} threads for `generate`, and 1 beside the engine's team of {threads}."
     )
     rows = tuple(
         (

@@ -28,7 +28,7 @@ CONFIG = {
     "num_attention_heads": 2,
     "num_key_value_heads": 1,
     "head_dim": 64,
-    "max_position_embeddings": 256,
+    "max_position_embeddings": 4096,
     "rms_norm_eps": 1e-5,
     "tie_word_embeddings": True,
 }

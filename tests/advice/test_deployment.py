@@ -62,7 +62,7 @@ def test_caveats_tell_which_of_vllms_runners_drafts_alike(tie: TieRule, measured
 
 
 @pytest.mark.parametrize("arm", [BASELINE, NGRAM])
-@pytest.mark.parametrize("source", ["wheel", "cache", "path"])
+@pytest.mark.parametrize("source", ["wheel", "path"])
 def test_a_hub_id_that_may_stand_for_other_weights_says_so(arm: Arm, source: str) -> None:
     weights = replace(FROM_HUB, source=source)
 

@@ -9,7 +9,7 @@ from outrider.bench.environment import capture_environment
 from outrider.records.environment import Environment, ModelIdentity
 
 STARTED_AT = datetime(2026, 3, 1, tzinfo=UTC)
-MODEL = ModelIdentity("smollm2-135m", "cache", "cd" * 32, 134_515_008, "bfloat16", None)
+MODEL = ModelIdentity("smollm2-135m", "wheel", "cd" * 32, 134_515_008, "bfloat16", None)
 
 CPUINFO = """\
 processor\t: 0

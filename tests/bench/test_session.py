@@ -223,5 +223,4 @@ def test_an_existing_file_is_never_written_over(session: StartSession, tmp_path:
 
 def test_each_slow_thing_is_announced(session: StartSession, said: list[str]) -> None:
     session().run()
-    assert said[0] == "loading tiny (path)"
-    assert said[1].startswith("warming up")
+    assert [line.split()[0] for line in said] == ["loading", "warming"]

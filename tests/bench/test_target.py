@@ -17,7 +17,7 @@ from outrider.records.prompt import PromptRecord
 
 SETTINGS = ModelSettings(backend="torch", dtype="float32", threads=1)
 END, START = 256, 257
-POSITIONS = 256
+POSITIONS = 4096
 
 
 def chat(*messages: Message, max_tokens: int = 8) -> Prompt:
@@ -74,7 +74,7 @@ def test_the_cap_lowers_a_prompts_own_limit_and_never_raises_it(
 
 def test_a_chat_that_the_template_refuses_is_named(tokenizer: Tokenizer) -> None:
     asked = chat(Message("system", "be brief"), Message("user", "hello"))
-    with pytest.raises(InvalidWorkload, match=r"refuses prompt 'p' \(no system role\)"):
+    with pytest.raises(InvalidWorkload, match=r"in prompt 'p' the .* refuses .*no system role"):
         tokenized([asked], tokenizer, None)
 
 
@@ -92,7 +92,7 @@ def test_a_prompt_may_fill_the_models_positions(tiny_model: Path, tokenizer: Tok
 def test_a_prompt_too_long_for_the_model_is_named(tiny_model: Path, tokenizer: Tokenizer) -> None:
     with pytest.raises(InvalidWorkload) as caught:
         load(tiny_model, tokenizer, record(9, 9), record(POSITIONS - 6, 7))
-    assert str(caught.value).startswith("prompt 'of 250' and its answer take 257 tokens")
+    assert str(caught.value).startswith("prompt 'of 4090' and its answer take 4097 tokens")
     assert f"the model's {POSITIONS}" in str(caught.value)
 
 

@@ -40,7 +40,7 @@ def environment() -> Environment:
         started_at=datetime(2026, 3, 1, 12, 30, 15, 250000, tzinfo=UTC),
         backend="oneDNN",
         threads=2,
-        model=ModelIdentity("smollm2-135m", "cache", "cd" * 32, 134_515_008, "bfloat16", None),
+        model=ModelIdentity("smollm2-135m", "wheel", "cd" * 32, 134_515_008, "bfloat16", None),
         os="Linux",
         python="3.11.7",
         versions={"torch": "2.13.0", "outrider": None},

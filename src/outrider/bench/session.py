@@ -53,7 +53,7 @@ class Session:
         settings, earlier = self.settings, self.earlier
         cache_dir = cache_directory()
         files = locate_model(settings.model, cache_dir=cache_dir, report=self.say)
-        self.say(f"loading {files.path.name} ({files.source})")
+        self.say(f"loading {files.path}")
         # First, because it tells in a moment what is wrong with a model.
         open_weights(files.path)
         tokenizer = Tokenizer(files.path, kept=kept_folder(cache_dir, files.sha256))

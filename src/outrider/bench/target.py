@@ -5,7 +5,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import psutil
-from jinja2 import TemplateError
 
 from outrider.bench.workload import Prompt
 from outrider.engine.models.base import TargetModel
@@ -109,11 +108,9 @@ def tokenized(
 def _token_ids(prompt: Prompt, tokenizer: Tokenizer) -> tuple[int, ...]:
     try:
         token_ids = tuple(tokenizer.encode_chat(prompt.chat))
-    except TemplateError as error:
+    except InvalidWorkload as error:
         raise InvalidWorkload(
-            f"the model's chat template refuses prompt {prompt.prompt_id!r} ({error})",
-            "a chat of the roles that the model knows, in its order",
-            "change the prompt's messages",
+            f"in prompt {prompt.prompt_id!r} {error.seen}", error.expected, error.remedy
         ) from error
     if not token_ids:
         raise InvalidWorkload(

@@ -53,11 +53,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="replace")
     try:
         app(given)
-    except OutriderError as error:
+    except (OutriderError, OSError) as error:
         if "--debug" in given:
             traceback.print_exc()
-        print("outrider:", " ".join(str(error).split()), file=sys.stderr)  # noqa: T201
-        sys.exit(error.exit_code)
+        told = error if isinstance(error, OutriderError) else _refused(error)
+        print("outrider:", " ".join(str(told).split()), file=sys.stderr)  # noqa: T201
+        sys.exit(told.exit_code)
+
+
+def _refused(error: OSError) -> OutriderError:
+    """What no part foresaw, such as a name too long or a disk that fails."""
+    return OutriderError(
+        f"the operating system refused ({error})", "files to read and write", "choose other paths"
+    )
 
 
 if __name__ == "__main__":

@@ -165,5 +165,5 @@ def _minutes(time_limit: float) -> float:
 
 def _default_path(model: str) -> Path:
     name = Path(model).resolve().name.removesuffix(".gguf")
-    stem = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.") or "model"
+    stem = re.sub(r"[^A-Za-z0-9.]+", "-", name).strip("-.")[:60] or "model"
     return Path(f"outrider-{stem}-{datetime.now(UTC):%Y%m%d-%H%M%S}.duckdb")

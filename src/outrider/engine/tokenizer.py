@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from outrider.engine.tokenizer_cache import read_converted, read_tokenizer
-from outrider.errors import CorruptFile
+from outrider.errors import CorruptFile, InvalidWorkload
 
 
 class Tokenizer:
@@ -41,14 +41,25 @@ class Tokenizer:
         return token
 
     def encode_chat(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
-        """Token ids of a conversation, ready for the answer; plain text without a template."""
+        """Token ids of a conversation, ready for the answer; plain text without a template.
+
+        Raises InvalidWorkload where the template refuses the conversation.
+        """
         if not self.has_chat_template:
             return list(self._tokenizer.encode("\n".join(each["content"] for each in messages)))
-        return list(
-            self._tokenizer.apply_chat_template(
+        try:
+            token_ids = self._tokenizer.apply_chat_template(
                 [dict(each) for each in messages], add_generation_prompt=True, return_dict=False
             )
-        )
+        except Exception as error:
+            roles = ", ".join(each["role"] for each in messages)
+            raise InvalidWorkload(
+                f"the model's chat template refuses a conversation of {roles} "
+                f"({' '.join(str(error).split())[:120]})",
+                "roles that it knows, in its order",
+                "change the messages",
+            ) from error
+        return list(token_ids)
 
     def decode(self, token_ids: Sequence[int]) -> str:
         """The text of `token_ids`, special tokens included."""

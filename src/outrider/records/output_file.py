@@ -1,5 +1,6 @@
 """What can go wrong with a DuckDB file while it is being written."""
 
+import os
 import signal
 import threading
 from collections.abc import Iterator
@@ -13,7 +14,7 @@ from outrider.records.evidence_schema import first_line
 
 
 def check_vacant(path: Path) -> None:
-    """Raise UnwritableOutput unless `path` is free and its folder exists."""
+    """Raise UnwritableOutput unless `path` is free and its folder is there to be written."""
     if path.is_dir():
         raise UnwritableOutput(f"{path} is a folder", "the name of a file", "add a file name to it")
     if path.exists():
@@ -23,6 +24,10 @@ def check_vacant(path: Path) -> None:
     if not path.parent.is_dir():
         raise UnwritableOutput(
             f"there is no folder {path.parent}", "a folder to write to", "create it"
+        )
+    if not os.access(path.parent, os.W_OK):
+        raise UnwritableOutput(
+            f"the folder {path.parent} is read-only", "a folder to write to", "choose another path"
         )
 
 

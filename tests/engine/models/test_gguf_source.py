@@ -6,6 +6,7 @@ import gguf
 import numpy as np
 import pytest
 import torch
+from gguf import GGMLQuantizationType as Kind
 from gguf.quants import dequantize, quantize
 
 from outrider.engine.models.base import Rows
@@ -17,7 +18,6 @@ from outrider.engine.tokenizer import Tokenizer
 from outrider.errors import CorruptFile, OutriderError, UnsupportedModel
 
 Array = np.ndarray[Any, np.dtype[np.float32]]
-Kind = gguf.GGMLQuantizationType
 LAYER_NAMES = {
     "input_layernorm": "attn_norm",
     "self_attn.q_proj": "attn_q",

@@ -167,7 +167,7 @@ def test_the_store_keeps_what_the_hub_delivers_and_does_not_fetch_it_again(
     assert (files.source, files.hub_id) == ("hub", HUB_ID)
     assert files.sha256 == sha256(listing.encode())
     again = locate_model(HUB_ID, cache_dir=tmp_path, report=ignore, sources=())
-    assert (again.path, again.sha256, again.source) == (files.path, files.sha256, "cache")
+    assert (again.path, again.sha256, again.source) == (files.path, files.sha256, "hub")
 
 
 def test_weights_that_differ_from_the_hubs_record_are_refused(

