@@ -22,8 +22,7 @@ class Output(Console):
         super().__init__(file=sys.stdout)
 
     def on_broken_pipe(self) -> None:
-        """Writes nothing more; the exit code is that of the command."""
-        self.quiet = True
+        """Lets go of what is still written; the exit code is that of the command."""
         os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
 
 

@@ -74,7 +74,7 @@ class Team:
     def assert_done(self, threads: list[threading.Thread]) -> None:
         """All threads return, every piece was done exactly once and in order of the regions."""
         for thread in threads:
-            thread.join(60)
+            thread.join(20)
             assert not thread.is_alive()
         assert (self.taken == 1).all()
         assert np.array_equal(self.sums, self.expected)
@@ -114,7 +114,7 @@ def test_a_thread_that_starts_when_all_is_done_finds_nothing_and_returns(run: Ru
 def test_a_thread_that_starts_in_the_middle_joins_in(run: Run) -> None:
     team = Team(run, threads=3, pieces=10)
     first = team.start([0], last=REGIONS // 2)
-    first[0].join(60)
+    first[0].join(20)
     # Thread 0 is gone for good: 1 and 2 run through what it did and do the rest.
     team.assert_done([*first, *team.start([1, 2])])
 
@@ -146,5 +146,5 @@ def test_waiting_lasts_until_the_last_piece_is_finished() -> None:
     waiting.join(0.05)
     assert waiting.is_alive()
     finish(counters, 0)
-    waiting.join(60)
+    waiting.join(20)
     assert not waiting.is_alive()

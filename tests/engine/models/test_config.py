@@ -132,3 +132,13 @@ def test_a_token_takes_keys_and_values_in_every_layer() -> None:
     config = read(num_key_value_heads=2, head_dim=32)
     assert config.kv_bytes_per_token() == 2 * 3 * 2 * 32 * 4
     assert config.kv_bytes_per_token(bytes_per_value=2) == 2 * 3 * 2 * 32 * 2
+
+
+@pytest.mark.parametrize(
+    "change",
+    [{"rope_scaling": 5}, {"num_hidden_layers": 0}, {"num_key_value_heads": 3}, {"head_dim": -64}],
+)
+def test_a_config_that_describes_no_model_is_refused_in_one_line(change: dict[str, object]) -> None:
+    with pytest.raises(UnsupportedModel) as refused:
+        read(**change)
+    assert "\n" not in str(refused.value)

@@ -70,9 +70,9 @@ def from_huggingface(config: Mapping[str, Any]) -> DecoderConfig:
     family = config.get("model_type")
     if family not in FAMILIES:
         raise unsupported_family(family)
-    rope = config.get("rope_parameters") or config.get("rope_scaling") or {}
+    rope = _section(config, "rope_parameters") or _section(config, "rope_scaling")
     rope_type = rope.get("rope_type", rope.get("type", "default"))
-    quantization = config.get("quantization_config") or {}
+    quantization = _section(config, "quantization_config")
     for setting, seen, supported in (
         ("rope type", rope_type, "default"),
         ("quantization", quantization.get("quant_method"), None),
@@ -87,7 +87,7 @@ def from_huggingface(config: Mapping[str, Any]) -> DecoderConfig:
     try:
         heads = int(config["num_attention_heads"])
         eos = config.get("eos_token_id")
-        return DecoderConfig(
+        decoder = DecoderConfig(
             family=str(family),
             vocab_size=int(config["vocab_size"]),
             hidden_size=int(config["hidden_size"]),
@@ -112,3 +112,22 @@ def from_huggingface(config: Mapping[str, Any]) -> DecoderConfig:
             "a Llama config",
             "export the model again",
         ) from error
+    smallest = min(decoder.vocab_size, decoder.num_layers, decoder.num_kv_heads, decoder.head_dim)
+    if smallest < 1 or decoder.num_heads % decoder.num_kv_heads:
+        raise UnsupportedModel(
+            f"config.json describes {decoder.num_layers} layers, {decoder.num_heads} query and"
+            f" {decoder.num_kv_heads} key/value heads of {decoder.head_dim}",
+            "at least one of each, and query heads in equal groups",
+            "export the model again",
+        )
+    return decoder
+
+
+def _section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
+    """A nested part of the config; empty where it is missing or null."""
+    section = config.get(name) or {}
+    if not isinstance(section, Mapping):
+        raise UnsupportedModel(
+            f"config.json has {name} {section!r}", "an object", "export the model again"
+        )
+    return section
