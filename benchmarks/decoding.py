@@ -130,8 +130,8 @@ class Systems:
             attention_mask=torch.ones_like(prompt_ids),
             do_sample=False,
             max_new_tokens=max_tokens,
-            eos_token_id=sorted(self._stop_ids),
-            pad_token_id=min(self._stop_ids),
+            eos_token_id=sorted(self._stop_ids) or None,
+            pad_token_id=min(self._stop_ids, default=0),
             **lookup,
         )
         took_s = time.perf_counter() - start
@@ -155,7 +155,7 @@ def _pretrained(path: Path) -> dict[str, Any]:
 
 
 def measure_decoding(
-    systems: Systems, prompts: Sequence[PromptRecord], *, repeats: int, budget_s: float
+    systems: Systems, prompts: Sequence[PromptRecord], *, budget_s: float
 ) -> tuple[DecodingSpeed, ...]:
     """Answers each prompt in every way before the next, in an order drawn anew.
 
@@ -172,7 +172,7 @@ def measure_decoding(
     rng = np.random.default_rng(0)
     answers: dict[Way, list[Answer]] = {way: [] for way in ways}
     start = time.perf_counter()
-    for done, prompt in enumerate(repeats * list(prompts)):
+    for done, prompt in enumerate(prompts):
         if done and time.perf_counter() - start > budget_s:
             break
         for i in rng.permutation(len(ways)):

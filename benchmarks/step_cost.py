@@ -28,24 +28,21 @@ from .tables import decoding_table, linear_table, step_table
 
 PACKAGES = ("outrider", "torch", "transformers", "numba", "llvmlite")
 
-MAX_TOKENS = 64
-"""The most that an answer may have."""
-
-QUICK_TOKENS = 16
-
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """How much to measure: rounds, repeats and prompts, and seconds for each of the three parts."""
+    """How much to measure, and the seconds after which no more is begun of each part."""
 
     rounds: int
-    repeats: int
     prompts: int
-    part_s: float
+    max_tokens: int
+    steps_s: float
+    linear_s: float
+    decoding_s: float
 
 
-FULL = Effort(rounds=40, repeats=2, prompts=6, part_s=90.0)
-QUICK = Effort(rounds=3, repeats=1, prompts=2, part_s=15.0)
+FULL = Effort(rounds=40, prompts=6, max_tokens=64, steps_s=60, linear_s=30, decoding_s=170)
+QUICK = Effort(rounds=3, prompts=2, max_tokens=16, steps_s=10, linear_s=10, decoding_s=15)
 
 
 def main() -> None:
@@ -60,17 +57,19 @@ def main() -> None:
     files = locate_model(options.model, cache_dir=cache_dir, report=progress.print)
 
     progress.print("steps of the engine")
-    steps = measure_steps(files.path, threads=threads, rounds=effort.rounds, budget_s=effort.part_s)
+    steps = measure_steps(
+        files.path, threads=threads, rounds=effort.rounds, budget_s=effort.steps_s
+    )
     progress.print("linear layers")
     linear = measure_linear_layers(
-        files.path, threads=threads, rounds=effort.rounds, budget_s=effort.part_s / 2
+        files.path, threads=threads, rounds=effort.rounds, budget_s=effort.linear_s
     )
     progress.print("decoding beside transformers")
     tokenizer = Tokenizer(files.path, kept=kept_folder(cache_dir, files.sha256))
     chosen = quick_subset(bundled_workload().prompts, effort.prompts)
-    prompts = tokenized(chosen, tokenizer, QUICK_TOKENS if options.quick else MAX_TOKENS)
+    prompts = tokenized(chosen, tokenizer, effort.max_tokens)
     systems = Systems(files.path, tokenizer, prompts, threads=threads)
-    decoding = measure_decoding(systems, prompts, repeats=effort.repeats, budget_s=effort.part_s)
+    decoding = measure_decoding(systems, prompts, budget_s=effort.decoding_s)
 
     machine = (
         f"{_machine(files, threads)} Other processes had {busy:.0f}% of the machine at the start."

@@ -56,18 +56,29 @@ def operands(depth: int, rows: int, vectors: int, *, whole: bool) -> tuple[Array
 
 def bfloat16_bits(values: Array) -> Array:
     bits: Array = torch.from_numpy(values).bfloat16().view(torch.int16).numpy().view(np.uint16)
-    return bits
+    return bits.astype(np.uint32)
 
 
-@pytest.mark.parametrize("stored", ["float32", "bfloat16"])
-@pytest.mark.parametrize("vectors", VECTORS)
+def bfloat16_pairs(matrix: Array, vectors: int) -> Array:
+    """The block's columns in pairs, at the same offset in a matrix of other values."""
+    columns = matrix[:, MATRIX_COLUMN : MATRIX_COLUMN + vectors * LANES]
+    halves = bfloat16_bits(np.ascontiguousarray(columns)).reshape(len(matrix), -1, 2, LANES)
+    pairs = (halves[:, :, 0] | halves[:, :, 1] << 16).reshape(len(matrix), -1)
+    edges = ((0, 0), (MATRIX_COLUMN, 4))
+    return np.pad(pairs, edges, constant_values=0x7FC07FC0)
+
+
+@pytest.mark.parametrize(
+    ("vectors", "stored"),
+    [*((vectors, "float32") for vectors in VECTORS), (2, "bfloat16"), (4, "bfloat16")],
+)
 def test_it_is_the_product_of_the_blocks_for_every_number_of_rows(
     vectors: int, stored: str
 ) -> None:
     for rows in range(1, SUM_VECTORS // vectors + 1):
         for depth in (0, 1, 37):
             matrix, x = operands(depth, rows, vectors, whole=True)
-            weights = matrix if stored == "float32" else bfloat16_bits(matrix)
+            weights = matrix if stored == "float32" else bfloat16_pairs(matrix, vectors)
             out = block(weights, x, depth, rows, vectors)
             inside = np.s_[OUT_ROW : OUT_ROW + rows, OUT_COLUMN : OUT_COLUMN + vectors * LANES]
             expected = np.full_like(out, GUARD)
@@ -109,9 +120,11 @@ def test_a_width_known_only_at_run_time_is_refused() -> None:
 
 
 def test_stored_weights_widen_to_float32_without_change() -> None:
-    widen = njit(lambda array, at: as_float32(array[at]))
+    widen = njit(lambda array, at, half: as_float32(array[at], half))
     values = np.array([0.0, -0.0, 1.5, -3e38, 1e-40, np.inf, -np.inf], np.float32)
-    assert [widen(values, i) for i in range(len(values))] == values.tolist()
+    assert [widen(values, i, 0) for i in range(len(values))] == values.tolist()
     bits = bfloat16_bits(values)
     expected = torch.from_numpy(values).bfloat16().float().tolist()
-    assert [widen(bits, i) for i in range(len(bits))] == expected
+    pairs = bits | bits[::-1] << 16
+    assert [widen(pairs, i, 0) for i in range(len(bits))] == expected
+    assert [widen(pairs, i, 1) for i in range(len(bits))] == expected[::-1]

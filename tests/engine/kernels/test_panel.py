@@ -6,6 +6,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from outrider.engine.kernels.block import LANES
 from outrider.engine.kernels.panel import PANEL, pack, panel_product
 
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -41,15 +42,19 @@ def test_a_last_panel_is_filled_with_zeros() -> None:
     assert (packed[1, :, 3:] == 0).all()
 
 
-def test_bfloat16_is_packed_as_its_bits() -> None:
-    packed = pack(torch.full((1, 1), -1.0), torch.bfloat16)
-    assert packed.dtype == np.uint16
-    assert packed[0, 0, 0] == 0xBF80
+def test_two_bfloat16_outputs_are_packed_as_the_halves_of_a_pair() -> None:
+    weight = torch.zeros(PANEL, 1)
+    weight[3], weight[3 + LANES] = -1.0, 2.0
+    packed = pack(weight, torch.bfloat16)
+    assert packed.dtype == np.uint32
+    assert packed.shape == (1, 1, LANES)
+    assert packed[0, 0, 3] == 0x4000BF80
+    assert np.count_nonzero(packed) == 1
 
 
 def test_a_float32_weight_is_rounded_to_the_nearest_bfloat16() -> None:
     packed = pack(torch.tensor([[1.0 + 2**-8 + 2**-20], [1.0 + 2**-9]]), torch.bfloat16)
-    assert packed[0, 0, :2].tolist() == [0x3F81, 0x3F80]
+    assert packed[0, 0, :2].tolist() == [0x3F81, 0x3F80]  # their partners are padding
 
 
 @settings(deadline=None, max_examples=60)

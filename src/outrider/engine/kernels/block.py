@@ -25,10 +25,9 @@ PREFETCH_BYTES = 4096
 SUM_VECTORS = 24 if binding.get_host_cpu_features().get("avx512f") else 6
 """Vectors of sums that stay in registers: of 32 wide ones, or of 16 that hold a half or quarter."""
 
-_CACHE_LINE_BYTES = 64
 _FLOAT = ir.FloatType()
 _VECTOR = ir.VectorType(_FLOAT, LANES)
-_HALF_VECTOR = ir.VectorType(ir.IntType(16), LANES)
+_PAIRS = ir.VectorType(ir.IntType(32), LANES)
 _INDEX = ir.IntType(64)
 _INT32 = ir.IntType(32)
 _BYTES = ir.IntType(8).as_pointer()
@@ -38,19 +37,16 @@ def _index(value: int) -> Any:
     return ir.Constant(_INDEX, value)
 
 
-def _widen(builder: Any, bits: Any, wide: Any) -> Any:
-    """The float32 that bfloat16 `bits` stand for: the same sign, exponent and high mantissa."""
-    integer = ir.VectorType(_INT32, LANES) if wide is _VECTOR else _INT32
-    shift = ir.Constant(integer, [16] * LANES if wide is _VECTOR else 16)
-    return builder.bitcast(builder.shl(builder.zext(bits, integer), shift), wide)
+def _widen_low(builder: Any, pairs: Any, wide: Any) -> Any:
+    """The float32 of the bfloat16 in the low half of each 32-bit integer: its bits on top."""
+    shift = ir.Constant(pairs.type, 16 if wide is _FLOAT else [16] * LANES)
+    return builder.bitcast(builder.shl(pairs, shift), wide)
 
 
-def _load_vector(builder: Any, address: Any, dtype: Any) -> Any:
-    """`LANES` values at `address`, widened to float32."""
-    if dtype == types.uint16:
-        bits = builder.load(builder.bitcast(address, _HALF_VECTOR.as_pointer()), align=2)
-        return _widen(builder, bits, _VECTOR)
-    return builder.load(builder.bitcast(address, _VECTOR.as_pointer()), align=4)
+def _widen_high(builder: Any, pairs: Any, wide: Any) -> Any:
+    """The float32 of the bfloat16 in the high half, which stands where it must already."""
+    mask = ir.Constant(pairs.type, 0xFFFF0000 if wide is _FLOAT else [0xFFFF0000] * LANES)
+    return builder.bitcast(builder.and_(pairs, mask), wide)
 
 
 def _spread(builder: Any, scalar: Any) -> Any:
@@ -79,13 +75,17 @@ def _multiply_add(builder: Any, a: Any, b: Any, total: Any) -> Any:
 
 
 @intrinsic
-def as_float32(_typing: Any, value: Any) -> Any:
-    """One stored weight (float32, or the bits of a bfloat16) as float32."""
+def as_float32(_typing: Any, value: Any, half: Any) -> Any:
+    """One stored weight as float32: itself, or the low (0) or high (1) half of a pair."""
 
     def codegen(_context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        return _widen(builder, args[0], _FLOAT) if signature.args[0] == types.uint16 else args[0]
+        if signature.args[0] != types.uint32:
+            return args[0]
+        low = _widen_low(builder, args[0], _FLOAT)
+        high = _widen_high(builder, args[0], _FLOAT)
+        return builder.select(builder.icmp_signed("==", args[1], _index(0)), low, high)
 
-    return types.float32(value), codegen
+    return types.float32(value, types.intp), codegen
 
 
 @intrinsic
@@ -108,7 +108,8 @@ def multiply_block(
     The blocks begin at the given rows and columns (`matrix` at row 0) and are [rows, W], [rows,
     depth] and [depth, W], with W = vectors x LANES, `vectors` a literal and 1 <= rows <=
     SUM_VECTORS / vectors: each such shape is compiled with its sums in registers. `matrix` holds
-    float32 or, as uint16, the bits of bfloat16; the others float32. Nothing is bounds-checked.
+    float32 or pairs of bfloat16 in uint32, as `panel.pack` makes them: [depth, W / 2], `vectors`
+    even; the others float32. Nothing is bounds-checked.
     """
     if not isinstance(vectors, types.IntegerLiteral):
         return None
@@ -189,12 +190,19 @@ class _Block:
 
     def _weights(self, builder: Any, k: Any) -> list[Any]:
         """The vectors of row `k`, the same row some way ahead being asked for."""
+        paired = self.dtype == types.uint32
+        loads = self.vectors // 2 if paired else self.vectors
+        stored = _PAIRS if paired else _VECTOR
         line = builder.gep(self.weights, [builder.mul(k, self.weights_stride)])
-        itemsize = 2 if self.dtype == types.uint16 else 4
-        for offset in range(0, self.vectors * LANES * itemsize, _CACHE_LINE_BYTES):
-            ahead = builder.bitcast(line, _BYTES)
-            _prefetch(builder, builder.gep(ahead, [_index(PREFETCH_BYTES + offset)]))
-        return [
-            _load_vector(builder, builder.gep(line, [_index(v * LANES)]), self.dtype)
-            for v in range(self.vectors)
-        ]
+        vectors = []
+        for load in range(loads):
+            address = builder.gep(line, [_index(load * LANES)])
+            ahead = builder.gep(builder.bitcast(address, _BYTES), [_index(PREFETCH_BYTES)])
+            _prefetch(builder, ahead)
+            value = builder.load(builder.bitcast(address, stored.as_pointer()), align=4)
+            if paired:
+                vectors.append(_widen_low(builder, value, _VECTOR))
+                vectors.append(_widen_high(builder, value, _VECTOR))
+            else:
+                vectors.append(value)
+        return vectors

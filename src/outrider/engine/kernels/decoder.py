@@ -55,7 +55,8 @@ def shift_scores(scores: Any, row: int, length: int, scale: Any) -> None:
     """Scales a row of scores and takes its maximum away, so that exponentials cannot overflow."""
     highest = scores[row, 0]
     for t in range(length):
-        highest = max(highest, scores[row, t])
+        if scores[row, t] > highest:  # noqa: PLR1730  numba does not vectorize `max`
+            highest = scores[row, t]
     for t in range(length):
         scores[row, t] = (scores[row, t] - highest) * scale
 
@@ -100,9 +101,10 @@ def attend(x: Any, first: int, heads: int, keys: Any, values: Any, length: int, 
 def embed(token_ids: Any, table: Any, out: Any) -> None:
     """Rows `token_ids` [R] of a packed embedding into `out` [R, H]."""
     for r in range(token_ids.shape[0]):
-        panel, lane = token_ids[r] // PANEL, token_ids[r] % PANEL
+        panel, column = token_ids[r] // PANEL, token_ids[r] % PANEL
+        half, lane = column // table.shape[2], column % table.shape[2]
         for i in range(out.shape[1]):
-            out[r, i] = as_float32(table[panel, i, lane])
+            out[r, i] = as_float32(table[panel, i, lane], half)
 
 
 @compiled()

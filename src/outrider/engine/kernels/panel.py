@@ -21,9 +21,10 @@ _MAX_ROWS = SUM_VECTORS // 2
 
 
 def pack(weight: torch.Tensor, dtype: torch.dtype) -> np.ndarray[Any, np.dtype[Any]]:
-    """Packs a weight [N, K] into panels [ceil(N / PANEL), K, PANEL], zero-padded.
+    """Packs a weight [N, K] into panels [ceil(N / PANEL), K, PANEL] of float32, zero-padded.
 
-    The result is float32, or uint16 holding the bits of bfloat16.
+    In bfloat16 a panel is [K, LANES] of uint32: output j in the low half of number j, output
+    j + LANES in the high one, so that one load gives two vectors and a step each to widen them.
     """
     outputs, depth = weight.shape
     panels = -(-outputs // PANEL)
@@ -31,16 +32,19 @@ def pack(weight: torch.Tensor, dtype: torch.dtype) -> np.ndarray[Any, np.dtype[A
     padded[:outputs] = weight
     packed = padded.view(panels, PANEL, depth).transpose(1, 2).contiguous()
     if dtype == torch.bfloat16:
-        return packed.view(torch.int16).numpy().view(np.uint16)
-    return packed.numpy()
+        halves = (
+            packed.view(torch.int16).view(panels, depth, 2, LANES).transpose(-1, -2).contiguous()
+        )
+        packed = halves.view(torch.int32).squeeze(-1).view(torch.uint32)
+    array: np.ndarray[Any, np.dtype[Any]] = packed.numpy()
+    return array
 
 
 @compiled()
 def panel_product(panel: Any, x: Any, out: Any, column: int) -> None:
     """`out[:, column : column + PANEL] = x @ panel`, in even blocks of rows.
 
-    `panel` is [K, PANEL] (float32, or uint16 bits of bfloat16), `x` [R, K] and `out` [R, C] are
-    float32.
+    `panel` is one of those that `pack` makes, `x` [R, K] and `out` [R, C] are float32.
     """
     rows, depth = x.shape
     row = 0
