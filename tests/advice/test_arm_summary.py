@@ -3,9 +3,9 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
+from outrider.acceptance.estimate import Estimate
 from outrider.acceptance.intervals import Interval
 from outrider.advice.arm_summary import NO_REQUEST, NO_SPECULATION, ArmSummary, summarise_arm
-from outrider.advice.estimate import Estimate
 from outrider.records.arm import BASELINE, Arm
 from outrider.records.request import RequestRecord
 

@@ -4,10 +4,10 @@ from collections.abc import Mapping
 
 import pytest
 
+from outrider.acceptance.estimate import Estimate
 from outrider.acceptance.intervals import Interval
 from outrider.advice.comparison import Comparison, SegmentComparison
 from outrider.advice.decision import Verdict, decide
-from outrider.advice.estimate import Estimate
 from outrider.advice.paired_speed import PairedSpeed
 from outrider.records.arm import BASELINE, Arm
 

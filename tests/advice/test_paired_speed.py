@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outrider.advice.estimate import Estimate
+from outrider.acceptance.estimate import Estimate
 from outrider.advice.paired_speed import NO_PAIR, PairedSpeed, pair_speed
 from outrider.records.request import FinishReason, Phase, RequestRecord, StepRecord
 

@@ -2,10 +2,10 @@
 
 import pytest
 
+from outrider.acceptance.estimate import Estimate
 from outrider.acceptance.intervals import Interval
 from outrider.advice.comparison import SegmentComparison
 from outrider.advice.decision import Decision, Verdict
-from outrider.advice.estimate import Estimate
 from outrider.advice.paired_speed import PairedSpeed
 from outrider.advice.wording import describe_kinds
 from outrider.records.arm import Arm

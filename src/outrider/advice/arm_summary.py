@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from outrider.acceptance.estimate import Estimate, Figures, estimate
 from outrider.acceptance.histogram import AcceptanceHistogram
 from outrider.acceptance.intervals import FloatArray
-from outrider.advice.estimate import Estimate, Figures, estimate
 from outrider.advice.positions import PositionSurvival, position_survivals
 from outrider.records.arm import Arm
 from outrider.records.request import RequestRecord, StepRecord

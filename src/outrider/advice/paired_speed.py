@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from outrider.acceptance.estimate import Estimate, Figures, estimate
 from outrider.acceptance.intervals import FloatArray
 from outrider.advice.arm_summary import by_prompt
-from outrider.advice.estimate import Estimate, Figures, estimate
 from outrider.records.request import RequestRecord
 
 NO_PAIR = "no request was finished by both arms"

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
+from outrider.acceptance.estimate import Estimate
 from outrider.advice.comparison import OVERALL
 from outrider.advice.decision import FEWEST_PROMPTS, MINIMAL_GAIN, Decision, Verdict
-from outrider.advice.estimate import Estimate
 from outrider.advice.paired_speed import PairedSpeed
 from outrider.records.arm import Arm
 

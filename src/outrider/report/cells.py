@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from string import ascii_lowercase
 
-from outrider.advice.estimate import Estimate
+from outrider.acceptance.estimate import Estimate
 
 MISSING = "–"
 
@@ -52,5 +52,10 @@ class Footnotes:
 
 
 def _letter(place: int) -> str:
-    # There are far fewer reasons than letters.
-    return f"[{ascii_lowercase[place]}]"
+    """Return [a] to [z], then [aa], [ab] and so on."""
+    letters = ""
+    place += 1
+    while place:
+        place, last = divmod(place - 1, len(ascii_lowercase))
+        letters = ascii_lowercase[last] + letters
+    return f"[{letters}]"

@@ -13,8 +13,8 @@ from outrider.records.arm import BASELINE
 from outrider.records.environment import Environment
 from outrider.records.evidence import Evidence
 from outrider.records.run import RunSettings
-from outrider.report.audit import LosslessnessAudit, audit_outputs
 from outrider.report.definitions import DEFINITIONS, Definition
+from outrider.report.run.audit import LosslessnessAudit, audit_outputs
 
 DRAFTING_DOMINATES = 0.5
 """The share of a decode step that drafting may take before the report warns of it."""

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from outrider.advice.arm_summary import ArmSummary
 from outrider.advice.comparison import SegmentComparison
 from outrider.report.cells import MISSING, Footnotes, number
-from outrider.report.document import ReportDocument
+from outrider.report.run.document import ReportDocument
 
 Row: TypeAlias = tuple[str, ...]
 

@@ -12,11 +12,11 @@ from outrider.advice.decision import Verdict
 from outrider.advice.wording import describe_arm
 from outrider.records.arm import Arm
 from outrider.records.divergence import Divergence
-from outrider.report.audit import LosslessnessAudit
 from outrider.report.cells import counted, number
-from outrider.report.document import ReportDocument
-from outrider.report.layout import lay_out
-from outrider.report.tables import (
+from outrider.report.run.audit import LosslessnessAudit
+from outrider.report.run.document import ReportDocument
+from outrider.report.run.layout import lay_out
+from outrider.report.run.tables import (
     ReportTable,
     acceptance_table,
     position_tables,

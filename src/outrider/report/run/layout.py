@@ -5,7 +5,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from outrider.report.tables import ReportTable
+from outrider.report.run.tables import ReportTable
 
 _UNBOUNDED = 10_000
 

@@ -3,8 +3,8 @@ from io import StringIO
 import pytest
 from rich.console import Console
 
-from outrider.report.layout import lay_out
-from outrider.report.tables import ReportTable
+from outrider.report.run.layout import lay_out
+from outrider.report.run.tables import ReportTable
 
 TABLE = ReportTable(
     title="Acceptance",

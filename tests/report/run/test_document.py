@@ -10,7 +10,7 @@ from outrider.records.evidence import Evidence
 from outrider.records.evidence_reader import read_evidence
 from outrider.records.evidence_writer import EvidenceWriter
 from outrider.records.request import RequestRecord, StepRecord
-from outrider.report.document import build_document
+from outrider.report.run.document import build_document
 
 MakeEvidence = Callable[..., Evidence]
 

@@ -6,7 +6,7 @@ import pytest
 from outrider.records.divergence import Divergence
 from outrider.records.evidence import Evidence
 from outrider.records.request import RequestRecord
-from outrider.report.audit import LosslessnessAudit, audit_outputs
+from outrider.report.run.audit import LosslessnessAudit, audit_outputs
 
 MakeEvidence = Callable[..., Evidence]
 

@@ -12,9 +12,9 @@ from rich.console import Console
 
 from outrider.records.divergence import Divergence
 from outrider.records.evidence import Evidence
-from outrider.report.as_json import document_to_json
-from outrider.report.document import ReportDocument, build_document
-from outrider.report.terminal import write_terminal
+from outrider.report.run.as_json import document_to_json
+from outrider.report.run.document import ReportDocument, build_document
+from outrider.report.run.terminal import write_terminal
 
 MakeEvidence = Callable[..., Evidence]
 
