@@ -8,8 +8,11 @@ OutriderError
 ├── InvalidWorkload       a prompt file that does not parse
 ├── InvalidSetting        a value outside its range, or two that exclude each other
 ├── NotEnoughMemory       the weights and the cache do not fit
+├── UnreadableSource      a file, folder or address to report on that cannot be opened
 ├── UnwritableOutput      a path that cannot be written
 ├── InvalidEvidence       an evidence file that is not one, or does not fit what was asked
+├── NothingUsable         sources that say nothing of speculation (exit code 3)
+├── BelowThreshold        acceptance below what --fail-under asks for (exit code 1)
 └── NotLossless           speculation changed the output (exit code 1, all others 2)
 """
 
@@ -54,12 +57,28 @@ class NotEnoughMemory(OutriderError):
     """The weights and the cache do not fit."""
 
 
+class UnreadableSource(OutriderError):
+    """A file, folder or address to report on that cannot be opened."""
+
+
 class UnwritableOutput(OutriderError):
     """A path that cannot be written."""
 
 
 class InvalidEvidence(OutriderError):
     """An evidence file that is not one, or does not fit what was asked."""
+
+
+class NothingUsable(OutriderError):
+    """Sources that say nothing of speculation."""
+
+    exit_code = 3
+
+
+class BelowThreshold(OutriderError):
+    """Acceptance below what --fail-under asks for."""
+
+    exit_code = 1
 
 
 class NotLossless(OutriderError):

@@ -138,6 +138,17 @@ def connect(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     )
 
 
+def is_database(path: Path) -> bool:
+    """Whether the file is a DuckDB database, by its first bytes."""
+    try:
+        if not path.is_file():  # What is read from a pipe is gone from it.
+            return False
+        with path.open("rb") as file:
+            return file.read(12)[8:] == b"DUCK"
+    except (OSError, ValueError):
+        return False
+
+
 def open_evidence(path: Path, *, read_only: bool) -> duckdb.DuckDBPyConnection:
     """Connect to an existing evidence file; InvalidEvidence where it is not a usable one."""
     if not path.is_file():

@@ -1,0 +1,165 @@
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from outrider.records.adapters.evidence import EvidenceAdapter
+from outrider.records.arm import Arm
+from outrider.records.collecting import Collection
+from outrider.records.environment import Environment
+from outrider.records.evidence_writer import EvidenceWriter
+from outrider.records.prompt import PromptRecord
+from outrider.records.reading import AcceptanceRecord, BadRecord, NoMetrics, Place, Reading, Scope
+from outrider.records.request import Phase, RequestRecord, StepRecord
+from outrider.records.run import RunSettings
+from outrider.records.sources.document import FileDocument, JsonDocument
+from outrider.records.validation import validated
+
+ADAPTER = EvidenceAdapter()
+
+
+def document(path: Path) -> FileDocument:
+    return FileDocument(Place(str(path)), path, path.read_bytes()[:64])
+
+
+def readings(path: Path) -> list[Reading | Collection]:
+    return [told for _, told in ADAPTER.convert(document(path))]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    return tmp_path / "run.duckdb"
+
+
+def write(
+    path: Path,
+    settings: RunSettings,
+    environment: Environment,
+    prompts: tuple[PromptRecord, ...],
+    *requests: RequestRecord,
+) -> None:
+    with EvidenceWriter.create(path, settings, environment, prompts) as writer:
+        for request in requests:
+            writer.record(request)
+
+
+@pytest.fixture
+def request_of_5_steps(make_request) -> RequestRecord:  # type: ignore[no-untyped-def]
+    """Accepts 0, 1, 2, 3, 4 of 4; then decodes two steps without a draft."""
+    made: RequestRecord = make_request("ngram-4", "copy-1", 0, steps=5)
+    plain = StepRecord(0, 0, 1, 0.0, 0.001, 0.001)
+    return replace(made, steps=(*made.steps, plain, plain))
+
+
+def test_a_measured_request_is_a_record_of_its_steps_with_a_draft(
+    path: Path,
+    settings: RunSettings,
+    environment: Environment,
+    prompts: tuple[PromptRecord, ...],
+    request_of_5_steps: RequestRecord,
+) -> None:
+    write(path, settings, environment, prompts, request_of_5_steps)
+    (record,) = readings(path)
+    assert isinstance(record, AcceptanceRecord)
+    assert validated(record).histogram == (1, 1, 1, 1, 1)
+    assert (record.engine, record.scope, record.cluster, record.k) == (
+        "outrider",
+        Scope.REQUEST,
+        "copy-1",
+        4,
+    )
+    assert (record.steps, record.accepted, record.drafted) == (5, 10, 20)
+    assert (record.per_step_accepted, record.per_step_drafted) == ([0, 1, 2, 3, 4], [4] * 5)
+    assert record.decode_steps == 7
+    assert (record.prompt_tokens, record.completion_tokens) == (3, 16)
+    assert record.tags == {
+        "method": "ngram",
+        "model": "smollm2-135m",
+        "temperature": 0.0,
+        "finish_reason": "stop",
+        "kind": "copy",
+    }
+
+
+def test_warm_up_and_plain_decoding_are_explained(
+    path: Path,
+    settings: RunSettings,
+    environment: Environment,
+    prompts: tuple[PromptRecord, ...],
+    request_of_5_steps: RequestRecord,
+) -> None:
+    warm = replace(request_of_5_steps, phase=Phase.WARMUP)
+    plain = replace(
+        request_of_5_steps,
+        arm="none",
+        steps=tuple(replace(step, drafted=0, accepted=0) for step in request_of_5_steps.steps),
+    )
+    write(path, settings, environment, prompts, warm, plain)
+    assert readings(path) == [
+        NoMetrics("warm-up"),
+        NoMetrics("no speculation: nothing was drafted"),
+    ]
+
+
+def test_a_request_that_never_drafted_has_zero_steps(
+    path: Path,
+    settings: RunSettings,
+    environment: Environment,
+    prompts: tuple[PromptRecord, ...],
+    request_of_5_steps: RequestRecord,
+) -> None:
+    steps = tuple(replace(step, drafted=0, accepted=0) for step in request_of_5_steps.steps)
+    write(path, settings, environment, prompts, replace(request_of_5_steps, steps=steps))
+    (record,) = readings(path)
+    assert isinstance(record, AcceptanceRecord)
+    assert (validated(record).steps, record.decode_steps) == (0, 7)
+
+
+def test_arms_of_one_method_and_k_are_told_apart_by_name(
+    path: Path,
+    settings: RunSettings,
+    environment: Environment,
+    prompts: tuple[PromptRecord, ...],
+    request_of_5_steps: RequestRecord,
+) -> None:
+    other = Arm("ngram-4-wide", "ngram", 4, 1, 9, "recent")
+    settings = replace(settings, arms=(*settings.arms, other))
+    write(
+        path,
+        settings,
+        environment,
+        prompts,
+        request_of_5_steps,
+        replace(request_of_5_steps, arm=other.name),
+    )
+    arms = [told.tags.get("arm") for told in readings(path) if isinstance(told, AcceptanceRecord)]
+    assert arms == ["ngram-4", "ngram-4-wide"]
+
+
+@pytest.mark.parametrize("length", [0, 20, 5000])
+def test_a_damaged_file_is_one_bad_record(
+    path: Path,
+    settings: RunSettings,
+    environment: Environment,
+    prompts: tuple[PromptRecord, ...],
+    request_of_5_steps: RequestRecord,
+    length: int,
+) -> None:
+    write(path, settings, environment, prompts, request_of_5_steps)
+    path.write_bytes(path.read_bytes()[:length])
+    (told,) = readings(path)
+    assert isinstance(told, BadRecord)
+
+
+def test_it_recognises_databases_and_nothing_else(
+    path: Path,
+    settings: RunSettings,
+    environment: Environment,
+    prompts: tuple[PromptRecord, ...],
+) -> None:
+    write(path, settings, environment, prompts)
+    assert ADAPTER.recognises(document(path))
+    assert [type(told) for told in readings(path)] == [NoMetrics]
+    assert not ADAPTER.recognises(FileDocument(Place("x"), path, b"SQLite format 3\0"))
+    assert not ADAPTER.recognises(JsonDocument(Place("x"), {"DUCK": 1}))
+    assert [type(told) for _, told in ADAPTER.convert(JsonDocument(Place("x"), {}))] == [BadRecord]
