@@ -154,7 +154,7 @@ def test_the_check_lets_pass_what_is_listed_or_foreign(tmp_path: Path) -> None:
     files = {
         "records/a.py": "import json\nfrom numpy import engine\nfrom . import b\nfrom .b import c",
         "records/b.py": "from outrider.errors import InvalidSetting\nimport outrider.acceptance",
-        "cli/main.py": "from outrider.report.document import Document\nfrom ..bench import plan",
+        "cli/main.py": "from outrider.report.cells import number\nfrom ..bench import plan",
     }
     assert violations(write(tmp_path / "outrider", files)) == []
 

@@ -57,7 +57,7 @@ def test_what_needs_no_engine_does_not_load_one(arguments: list[str]) -> None:
     assert done.stdout.splitlines()[-1] == "False False"
 
 
-@pytest.mark.parametrize("form", ["terminal", "json"])
+@pytest.mark.parametrize("form", ["text", "json"])
 def test_a_reader_that_stops_early_is_no_failure(form: str, finished: Finished) -> None:
     reader, writer = os.pipe()
     os.close(reader)

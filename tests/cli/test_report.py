@@ -28,7 +28,7 @@ def document(run: Run, finished: Finished) -> dict[str, Any]:
     """What `outrider report --format json` writes."""
     result = run("report", finished.evidence, "--format", "json")
     assert result.exit_code == 0
-    parsed: dict[str, Any] = json.loads(result.out)
+    parsed: dict[str, Any] = json.loads(result.out)["run"]
     return parsed
 
 

@@ -47,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     The exit code is 2 after bad input, 1 after output that is not lossless, 130 after Ctrl-C.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
-    signal.signal(signal.SIGTERM, lambda *_: signal.raise_signal(signal.SIGINT))
+    signal.signal(signal.SIGTERM, _terminate)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal or file that has no ρ gets a question mark instead of a failure.
         sys.stdout.reconfigure(errors="replace")
@@ -59,6 +59,13 @@ def main(arguments: Sequence[str] | None = None) -> None:
         told = error if isinstance(error, OutriderError) else _refused(error)
         print("outrider:", " ".join(str(told).split()), file=sys.stderr)  # noqa: T201
         sys.exit(told.exit_code)
+
+
+def _terminate(*_: object) -> None:
+    """Ends like Ctrl-C, also where that is ignored, as for what a script runs in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
 
 
 def _refused(error: OSError) -> OutriderError:

@@ -12,15 +12,15 @@ from rich.console import Console
 from outrider.bench.session import Session
 from outrider.bench.target import usable_cores
 from outrider.bench.workload import Prompt
+from outrider.cli.output import Output
 from outrider.cli.progress import RunProgress
-from outrider.cli.report import Output
 from outrider.engine.models.registry import ModelSettings, resolve
 from outrider.errors import NotLossless
 from outrider.records.evidence import Evidence
 from outrider.records.evidence_reader import read_evidence
 from outrider.records.run import RunSettings
-from outrider.report.document import build_document
-from outrider.report.formats import report_format
+from outrider.report.run.document import build_document
+from outrider.report.run.terminal import write_terminal
 
 
 def measure(
@@ -60,7 +60,7 @@ def measure(
         clock=time.perf_counter,
     ).run()
     document = build_document(read_evidence(path))
-    report_format("terminal")(document, Output())
+    write_terminal(document, Output())
     console.print(f"evidence: {path}", soft_wrap=True)
     if not complete:
         console.print(f"stopped by --time-limit, {go_on}", soft_wrap=True)

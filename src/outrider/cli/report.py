@@ -1,42 +1,177 @@
-"""`outrider report`: everything that an evidence file says."""
+"""`outrider report`: what captured answers, counters, logs and result files say of acceptance."""
 
-import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated
 
 import typer
-from rich.console import Console
 
+from outrider.cli.gathering import Asked, gather
+from outrider.cli.output import FileOutput, Output
+from outrider.cli.step_costs import read_step_cost
+from outrider.cli.targets import check_alone, check_target
+from outrider.errors import BelowThreshold, NothingUsable
+from outrider.records.collect import usable_jobs
+from outrider.records.collecting import Collection
 from outrider.records.evidence_reader import read_evidence
-from outrider.report.document import build_document
-from outrider.report.formats import FORMATS, report_format
+from outrider.records.evidence_schema import is_database
+from outrider.records.partial import write_partial
+from outrider.report.acceptance.as_json import write_run_json
+from outrider.report.acceptance.building import build_acceptance_report
+from outrider.report.acceptance.document import AcceptanceReport
+from outrider.report.acceptance.formats import FORMATS, report_format
+from outrider.report.acceptance.gate import run_gate
+from outrider.report.run.document import build_document
+from outrider.report.run.terminal import write_terminal
 
 Debug = Annotated[bool, typer.Option("--debug", help="Show the stack trace of a failure.")]
-
-
-class Output(Console):
-    """Standard output; a reader that stops early, as `head` does, is no failure."""
-
-    def __init__(self) -> None:
-        super().__init__(file=sys.stdout)
-
-    def on_broken_pipe(self) -> None:
-        """Lets go of what is still written; the exit code is that of the command."""
-        os.dup2(os.open(os.devnull, os.O_WRONLY), self.file.fileno())
+Text = str | None
 
 
 def report(
-    file: Annotated[Path, typer.Argument(help="An evidence file that `outrider tune` wrote.")],
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            help="Files, folders, URLs, - for standard input, or a histogram like '[39, 1, 0, 3]'."
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option("--by", help="Make segments of this key; repeatable.  [default: found]"),
+    ] = None,
+    from_name: Annotated[
+        Text, typer.Option("--from", help="Read all sources as this format.  [default: recognised]")
+    ] = None,
+    before: Annotated[Text, typer.Option(help="A /metrics scrape from before.")] = None,
+    after: Annotated[Text, typer.Option(help="One from after: their difference counts.")] = None,
+    for_text: Annotated[
+        Text, typer.Option("--for", help="Scrape the URL twice, so long apart, e.g. 60s.")
+    ] = None,
+    step_cost: Annotated[
+        Text,
+        typer.Option(
+            help="What a step costs by K: base,per_token; 0:12ms,1:13ms,...; or a CSV file."
+        ),
+    ] = None,
     format_name: Annotated[
-        str, typer.Option("--format", help=f"One of {', '.join(FORMATS)}.")
-    ] = "terminal",
+        Text,
+        typer.Option(
+            "--format",
+            help=f"One of {', '.join(FORMATS)}.  [default: by the name of --output, else text]",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="File to write the report to.  [default: standard output]")
+    ] = None,
+    partial: Annotated[
+        Path | None, typer.Option(help="Write what was read to this file, to be merged later.")
+    ] = None,
+    fail_under: Annotated[
+        Text, typer.Option(help="Exit with 1 if M is below this number or this JSON report's.")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Processes that read large files.  [default: the cores]")
+    ] = None,
     debug: Debug = False,  # noqa: ARG001  read by main()
 ) -> None:
-    """Print the report of a run again, figure for figure, from its evidence file."""
-    write, output = report_format(format_name), Output()
-    document = build_document(read_evidence(file))
+    """Tell what captured answers, counters, logs and result files say of acceptance.
+
+    One evidence file of `outrider tune` alone, without other options, prints the report of its run
+    again, figure for figure.
+    """
+    if format_name is None:
+        suffix = output.suffix.removeprefix(".") if output else ""
+        format_name = suffix if suffix in FORMATS else "text"
+    write_report = report_format(format_name)
+    cost = None if step_cost is None else read_step_cost(step_cost)
+    asked = Asked(
+        sources=tuple(sources or ()),
+        by=tuple(name for names in by or () for name in names.split(",")),
+        format_name=from_name,
+        before=before,
+        after=after,
+        interval=for_text,
+        jobs=usable_jobs() if jobs is None else jobs,
+    )
+    for option, target in (("--output", output), ("--partial", partial)):
+        check_target(option, target, asked.named)
+    if partial:
+        given = {"--fail-under": fail_under, "--step-cost": step_cost, "--output": output}
+        check_alone("--partial", [name for name, value in given.items() if value is not None])
+    console = FileOutput(output) if output else Output()
+    run = None if any_given(by, from_name, step_cost, partial, fail_under) else _sole_run(asked)
+    if run and format_name == "text":
+        _write(console, lambda: write_terminal(build_document(read_evidence(run)), console))
+        return
+    collection = gather(asked)
+    if partial:
+        write_partial(collection, partial)
+        told = f"{collection.used:,} of {collection.read:,} records"
+        print(f"outrider: {partial} has {told}", file=sys.stderr)  # noqa: T201
+        _check_used(collection)
+        return
+    found = build_acceptance_report(
+        collection,
+        sources=asked.named,
+        by=asked.by,
+        step_cost=cost,
+        step_cost_text=step_cost,
+    )
+    if run and format_name == "json":
+        document = build_document(read_evidence(run))
+        _write(console, lambda: write_run_json(found, document, console))
+    else:
+        _write(console, lambda: write_report(found, console))
+    _check_used(collection)
+    if fail_under is not None:
+        _check_gate(found, fail_under)
+
+
+def any_given(*options: object) -> bool:
+    """Whether any of the options was given."""
+    return any(option is not None for option in options)
+
+
+def _sole_run(asked: Asked) -> Path | None:
+    """The evidence file, where nothing but one was named."""
+    if len(asked.named) != 1:
+        return None
+    path = Path(asked.named[0])
+    return path if is_database(path) else None
+
+
+def _write(console: Output | FileOutput, write: Callable[[], None]) -> None:
     try:
-        write(document, output)
+        write()
     except BrokenPipeError:
-        output.on_broken_pipe()
+        console.on_broken_pipe()
+    if isinstance(console, FileOutput):
+        console.save()
+
+
+def _check_used(collection: Collection) -> None:
+    if collection.used:
+        return
+    reasons = [f"{count:,} × {reason}" for reason, count in collection.no_metrics.most_common(3)]
+    if collection.bad_count:
+        place, reason = collection.bad[0]
+        line = "" if place.line is None else f":{place.line}"
+        reasons.append(f"{collection.bad_count:,} bad, first {place.source}{line}: {reason}")
+    raise NothingUsable(
+        f"nothing usable in {collection.read:,} records ({'; '.join(reasons) or 'all empty'})",
+        "at least one that tells of speculation",
+        "see docs/report.md for how each engine is made to tell",
+    )
+
+
+def _check_gate(found: AcceptanceReport, fail_under: str) -> None:
+    results = run_gate(found, fail_under)
+    for result in results:
+        print(f"{result.outcome}: {result.line}", file=sys.stderr)  # noqa: T201
+    if failed := [result.line for result in results if result.outcome == "fail"]:
+        raise BelowThreshold(
+            f"{len(failed)} of {len(results)} segments fall short ({failed[0]})",
+            "a mean acceptance length that is not below --fail-under",
+            "look at the flags of the report, or store a new baseline",
+        )
