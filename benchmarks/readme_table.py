@@ -5,7 +5,7 @@ from pathlib import Path
 
 from outrider.advice.comparison import SegmentComparison
 from outrider.records.evidence_reader import read_evidence
-from outrider.report.document import build_document
+from outrider.report.run.document import build_document
 
 
 def row(segment: SegmentComparison) -> str:
