@@ -18,8 +18,8 @@ from outrider.records.evidence import Evidence
 from outrider.records.evidence_reader import read_evidence
 from outrider.records.request import FinishReason, Phase
 from outrider.records.run import RunSettings
-from outrider.report.as_json import document_to_json
-from outrider.report.document import build_document
+from outrider.report.run.as_json import document_to_json
+from outrider.report.run.document import build_document
 
 PROMPTS = tuple(
     Prompt(name, kind, (Message("user", text),), max_tokens)
