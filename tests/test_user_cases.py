@@ -1,9 +1,7 @@
 """Cases that people have reported in public, with the values that a right tool gives for them.
 
 Each test has the number of its case in the project's collection of reports. Those about the engine
-are tested with it. Three wait for a comparison of live servers: 36 (prefix-cache hits of both arms
-are compared before any verdict on the first token), 44 (how many tokens the first chunk holds) and
-49 (the tokens of both arms come from the same counter).
+are tested with it.
 """
 
 import io
@@ -669,3 +667,70 @@ def test_acceptance_that_falls_late_in_long_answers_is_dated(report: Reporter) -
             )
         )
     assert "from token 128 on" in flags(only(report(*bodies)))["late_acceptance"].detail
+
+
+def test_different_prefix_cache_hits_forbid_comparing_times_to_the_first_token(
+    report: Reporter,
+) -> None:
+    """36: speculation lowers prefix-cache hits, or reports none."""
+
+    def answer(k: int, cached: int) -> Any:
+        body = vllm([5] * (k + 1), 30)
+        body["usage"] |= {"prompt_tokens": 100, "prompt_tokens_details": {"cached_tokens": cached}}
+        return body
+
+    apart = report(answer(1, 80), answer(2, 0))
+    assert [each.figures.cached_share for each in apart.segments] == [0.8, 0.0]
+    assert any("times to the first token cannot be compared" in note for note in apart.notes)
+    alike = report(answer(1, 80), answer(2, 80))
+    assert not any("first token" in note for note in alike.notes)
+
+
+@pytest.mark.parametrize(("first", "flagged"), [(1, False), (4, True)])
+def test_a_first_event_of_several_tokens_is_flagged(
+    first: int, flagged: bool, report: Reporter
+) -> None:
+    """44: the first chunk bundles several tokens and inflates the tokens per second."""
+    body = vllm([5, 5], 16)
+    base = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "m"}
+    events = [
+        {
+            **base,
+            "choices": [{"index": 0, "delta": {"content": text}, "finish_reason": reason}],
+            "usage": {"prompt_tokens": 5, "completion_tokens": tokens},
+        }
+        for text, tokens, reason in (("one two", first, None), (" more", 16, "stop"))
+    ]
+    events.append({**base, "choices": [], "usage": body["usage"], "metrics": body["metrics"]})
+    stream = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+    found = flags(only(report(stream)))
+    assert ("first_chunk_of_several" in found) is flagged
+
+
+def test_a_stream_that_does_not_tell_its_first_tokens_has_no_first_chunk(
+    report: Reporter,
+) -> None:
+    """44: without usage on every event nothing is guessed from the text."""
+    body = vllm([5, 5], 16)
+    base = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "m"}
+    events = [
+        {
+            **base,
+            "choices": [{"index": 0, "delta": {"content": "a b"}, "finish_reason": "stop"}],
+        },
+        {**base, "choices": [], "usage": body["usage"], "metrics": body["metrics"]},
+    ]
+    stream = "".join(f"data: {json.dumps(event)}\n\n" for event in events) + "data: [DONE]\n\n"
+    segment = only(report(stream))
+    assert "first_chunk_of_several" not in flags(segment)
+    assert segment.figures.tokens_per_chunk == 16
+
+
+def test_the_tokens_of_all_arms_come_from_the_same_counter(report: Reporter) -> None:
+    """49: tokens of one arm were taken from its text, those of the other were counted."""
+    short = report(vllm([5, 5], 16, text="x"), vllm([5, 5, 5], 31, text="x"))
+    long = report(vllm([5, 5], 16, text="word " * 90), vllm([5, 5, 5], 31, text="y" * 900))
+    for one, other in zip(short.segments, long.segments, strict=True):
+        assert one.figures.completion_tokens == other.figures.completion_tokens
+        assert one.figures.mean_acceptance_length == other.figures.mean_acceptance_length
+        assert one.reconciliation == other.reconciliation

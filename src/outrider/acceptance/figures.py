@@ -65,7 +65,8 @@ class SegmentFigures:
     without the lengths of each step. `completion_tokens` and `explained_tokens` (A + S) are over
     the records that tell both; `tokens_per_chunk` is of streams. `repetitive_share` is the
     part of all records whose text was found to repeat itself, None where no text was looked at.
-    `stepping_records` are those with a step, which M by request is the mean of.
+    `cached_share` is the part of the prompt tokens that came from the prefix cache, None unless all
+    records tell. `stepping_records` are those with a step, which M by request is the mean of.
     """
 
     k: int | None
@@ -96,6 +97,7 @@ class SegmentFigures:
     repetitive_share: float | None
     survival_reason: str | None = None
     stepping_records: int | None = None
+    cached_share: float | None = None
 
 
 def segment_figures(
@@ -129,6 +131,9 @@ def segment_figures(
         survival_estimator=estimator_of(totals),
         survival_reason=_survival_reason(totals),
         stepping_records=count("stepping_records"),
+        cached_share=_share(count("cached_tokens"), count("prompt_tokens"))
+        if count("cached_records") == count("records")
+        else None,
         positions=positions,
         largest_position=max((p.position for p in positions if p.at_risk), default=None),
         bands=_bands(totals, estimates),

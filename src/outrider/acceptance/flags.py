@@ -270,6 +270,17 @@ def _chunks_counted_as_tokens(segment: _Segment) -> Flag | None:
     )
 
 
+def _first_chunk_of_several(segment: _Segment) -> Flag | None:
+    if segment.tags.get("first_chunk") != "several tokens":
+        return None
+    return Flag(
+        "first_chunk_of_several",
+        "the first event of some streams holds several tokens: counted as one, it makes the tokens"
+        " per second after the first look better than they are",
+        "take the tokens of the first event from its usage (continuous_usage_stats)",
+    )
+
+
 def _counters_reset(segment: _Segment) -> Flag | None:
     if not _warned(segment, "counters_reset"):
         return None
@@ -370,6 +381,7 @@ RULES: tuple[Callable[[_Segment], Flag | None], ...] = (
     _all_or_nothing,
     _suspiciously_perfect,
     _chunks_counted_as_tokens,
+    _first_chunk_of_several,
     _counters_reset,
     _low_coverage,
     _wasted_tail,

@@ -14,8 +14,9 @@ BASE_KEYS = ("scope", "engine", "k")
 IDENTITY_KEYS = ("model", "method", "drafter", "arm")
 """Where records tell them, records that differ in one of these are not added either."""
 
-WARNING_KEYS = ("counters_reset", "chunks_counted_as_tokens")
-"""Tags that tell of something wrong with the numbers."""
+FIRST_CHUNK = "first_chunk"
+WARNING_KEYS = ("counters_reset", "chunks_counted_as_tokens", FIRST_CHUNK)
+"""Tags that tell of something wrong with the numbers, if not of acceptance then of speed."""
 
 OUTCOME_KEYS = ("output_length", "finish_reason")
 """What is known only once an answer is there, so that nothing can be decided by it beforehand."""

@@ -54,7 +54,7 @@ def test_the_last_usage_of_a_real_stream_counts(frame: FrameBytes, cases: Path) 
     document = only(frame((cases / "sse-continuous-usage.sse").read_bytes()))
     assert document.value["usage"]["completion_tokens"] == 10
     assert document.value["metrics"]["speculative_decoding"]["num_spec_tokens"] == 3
-    assert document.stream == StreamFacts(3, True, True)
+    assert document.stream == StreamFacts(3, True, True, 1)
 
 
 def test_the_stop_string_of_a_real_stream_is_kept(frame: FrameBytes, cases: Path) -> None:
@@ -141,7 +141,7 @@ def test_native_sglang_streams_repeat_their_text(frame: FrameBytes) -> None:
     assert document.value["text"] == "a b"
     assert document.value["meta_info"]["completion_tokens"] == 4
     assert "choices" not in document.value
-    assert document.stream == StreamFacts(2, True, True)
+    assert document.stream == StreamFacts(2, True, True, 1)
 
 
 def test_several_native_answers_end_at_one_mark(frame: FrameBytes) -> None:

@@ -5,6 +5,7 @@ from typing import Any
 
 from outrider.records.reading import BadRecord, TagValue
 from outrider.records.repetition import is_repetitive
+from outrider.records.segment_keys import FIRST_CHUNK
 from outrider.records.sources.document import Document, JsonDocument
 from outrider.records.validation import LONGEST_DRAFT
 
@@ -102,7 +103,10 @@ def _tags(
             type(choice.get("stop_reason")) is str or type(choice.get(SGLANG_CHOICE_KEY)) is str
         )
         tags["finish_reason"] = "stop string" if by_string else finish
-    tags["streamed"] = "no" if document.stream is None else "yes"
+    stream = document.stream
+    tags["streamed"] = "no" if stream is None else "yes"
+    if stream is not None and stream.first_chunk_tokens is not None:
+        tags[FIRST_CHUNK] = "several tokens" if stream.first_chunk_tokens > 1 else "one token"
     return tags
 
 

@@ -13,12 +13,14 @@ class StreamFacts:
     """What was seen of an event stream besides its content.
 
     `chunks` counts the events that carried text, `ended` tells whether its end mark arrived,
-    `usage_seen` whether one of its events had token counts.
+    `usage_seen` whether one of its events had token counts. `first_chunk_tokens` is how many the
+    first of those events held, None where it did not tell.
     """
 
     chunks: int
     ended: bool
     usage_seen: bool
+    first_chunk_tokens: int | None = None
 
 
 # Not frozen, which would double the time to make one; there is one for every line of JSON.

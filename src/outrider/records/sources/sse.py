@@ -78,6 +78,7 @@ class _Stream:
     choices: dict[int, _Choice] | None = None
     content: list[str] = field(default_factory=list)
     chunks: int = 0
+    first_chunk_tokens: int | None = None
     finished: bool = False
 
     def add(self, event: Mapping[str, Any]) -> None:
@@ -93,6 +94,8 @@ class _Stream:
                 if name in ("text", "output_ids"):
                     carried |= value not in ("", [], self.last.get(name))
                 self.last[name] = value
+        if carried and not self.chunks:
+            self.first_chunk_tokens = _tokens_so_far(event)
         self.chunks += carried
         meta = event.get("meta_info")
         self.finished |= isinstance(meta, dict) and meta.get("finish_reason") is not None
@@ -118,7 +121,17 @@ class _Stream:
         meta, usage = body.get("meta_info"), body.get("usage")
         counted = isinstance(meta, dict) and "completion_tokens" in meta
         usage_seen = counted or isinstance(usage, dict) or "timings" in body
-        return JsonDocument(self.place, body, StreamFacts(self.chunks, ended, usage_seen))
+        facts = StreamFacts(self.chunks, ended, usage_seen, self.first_chunk_tokens)
+        return JsonDocument(self.place, body, facts)
+
+
+def _tokens_so_far(event: Mapping[str, Any]) -> int | None:
+    for name in ("usage", "meta_info"):
+        told = event.get(name)
+        tokens = told.get("completion_tokens") if isinstance(told, dict) else None
+        if type(tokens) is int:
+            return tokens
+    return None
 
 
 class EventStreams:

@@ -99,6 +99,8 @@ def _segment(segment: SegmentReport) -> dict[str, Any]:
         "completion_tokens": figures.completion_tokens,
         "explained_tokens": figures.explained_tokens,
         "tokens_per_chunk": figures.tokens_per_chunk,
+        "cached_share": figures.cached_share,
+        "repetitive_share": figures.repetitive_share,
         "best_k": None if choice is None else choice.best_k,
         "best_k_reason": segment.draft_length_reason,
         "draft_lengths": None if choice is None else _plain(choice),

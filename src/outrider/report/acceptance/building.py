@@ -29,6 +29,11 @@ from outrider.report.acceptance.verdict import verdict
 MOST_BAD = 0.05
 """The share of bad records above which the rest may not be what was meant to be read."""
 
+SAME_CACHING = 0.02
+"""Shares of cached prompt tokens that differ by no more can be compared."""
+WRONG_VALUES = frozenset(("yes", "several tokens"))
+"""The values of the warning keys that a flag is raised for."""
+
 _UNITS = {
     Scope.REQUEST: "requests",
     Scope.INTERVAL: "intervals",
@@ -63,8 +68,9 @@ class _Builder:
         tags = {n: str(v) for n, v in {**shared, **values}.items() if v is not None}
         for warning in WARNING_KEYS:
             # What is wrong in a part is wrong in the sum.
-            if warning in self.grouping.keys and "yes" in self.grouping.within(key, warning):
-                tags[warning] = "yes"
+            if warning in self.grouping.keys:
+                for value in WRONG_VALUES & self.grouping.within(key, warning).keys():
+                    tags[warning] = str(value)
         return SegmentReport(
             name=name,
             values=values,
@@ -182,6 +188,12 @@ def _notes(
         yield (
             f"{', '.join(dropped)}: too many different values to make segments by"
             + ("" if split is None else "; not among the keys tried")
+        )
+    shares = [each.figures.cached_share for each in whole if each.figures.cached_share is not None]
+    if shares and max(shares) - min(shares) > SAME_CACHING:
+        yield (
+            f"{100 * min(shares):.0f} to {100 * max(shares):.0f} % of the prompt tokens were"
+            " in the prefix cache: times to the first token cannot be compared between segments."
         )
     by_scope: dict[object, int] = {}
     for segment in whole:

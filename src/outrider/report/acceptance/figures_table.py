@@ -92,6 +92,8 @@ def _text_rows(figures: SegmentFigures) -> Iterator[tuple[Cell, ...]]:
         yield "output tokens", number(figures.completion_tokens), explained
     if figures.tokens_per_chunk is not None:
         yield "per chunk", number(figures.tokens_per_chunk, 2), "tokens per event of a stream"
+    if figures.cached_share is not None:
+        yield "cached %", percent(figures.cached_share), "of the prompt tokens, from prefix caching"
     if figures.repetitive_share is not None:
         yield (
             "repetitive %",
