@@ -83,6 +83,22 @@ def test_several_processes_read_what_one_does(
     assert {18, 41, 78, 131, 221} <= lines
 
 
+def test_a_key_given_up_in_a_batch_is_given_up_for_what_came_before_it(tmp_path: Path) -> None:
+    lines = []
+    for number in range(90):
+        one = body(number, [3, 2, 1])
+        one["model"] = f"model-{number}"
+        if number < 5:
+            one["choices"][0]["stop_reason"] = "###"  # read one by one, and buffered
+        lines.append(json.dumps(one))
+    path = tmp_path / "answers.jsonl"
+    path.write_text("\n".join(lines), encoding="utf-8")
+    collection = read(path, jobs=1)
+    assert "model" in collection.dropped_keys
+    assert collection.used == 90
+    assert sum(totals.count("records") for totals in collection.cells.values()) == 90
+
+
 def test_asked_keys_are_kept_by_all_processes(
     answers: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -144,7 +144,8 @@ class Collector:
         cell_of = np.where(new, np.array(of_kind)[batch.kinds], -1)
         for key, cell in cells.items():
             self._add_cell(key, Totals.empty(batch.numbers.k).with_rows(rows[cell_of == cell]))
-        self._limit()
+        # Before any key is given up: what is buffered still has it.
+        self._flush()
 
     def finish(self) -> Collection:
         """Return the collection with everything that was added."""

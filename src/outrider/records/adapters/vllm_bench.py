@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from outrider.acceptance.tokens import peak_below_average
 from outrider.records.adapters.base import PlacedReading
 from outrider.records.adapters.json_fields import json_value, mapping, mismatch, short
 from outrider.records.adapters.positions import evident_k, histogram_of_positions
@@ -137,8 +138,7 @@ def _tags(result: Mapping[str, Any]) -> dict[str, TagValue]:
         tags["concurrency"] = concurrency
     peak: Any = result.get("max_output_tokens_per_s")
     average: Any = result.get("output_throughput")
-    # No average exceeds its peak, unless the peak counted the chunks of the streams.
-    if _is_number(peak) and _is_number(average) and peak < average:
+    if _is_number(peak) and _is_number(average) and peak_below_average(peak, average):
         tags["chunks_counted_as_tokens"] = "yes"
     return tags
 
