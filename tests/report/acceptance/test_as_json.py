@@ -3,7 +3,7 @@ from io import StringIO
 
 import pytest
 from rich.console import Console
-from tests.report.acceptance.collections import collected, record, two_kinds
+from tests.report.acceptance.builders import collected, record, two_kinds
 
 from outrider.records.reading import AcceptanceRecord, NoMetrics
 from outrider.report.acceptance.as_json import report_to_json, write_json

@@ -1,5 +1,5 @@
 import pytest
-from tests.report.acceptance.collections import collected, record, two_kinds
+from tests.report.acceptance.builders import collected, record, two_kinds
 
 from outrider.acceptance.step_cost import parse_step_cost
 from outrider.records.reading import BadRecord, NoMetrics, Scope

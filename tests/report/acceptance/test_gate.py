@@ -2,7 +2,7 @@ import json
 from pathlib import Path
 
 import pytest
-from tests.report.acceptance.collections import collected, record, two_kinds
+from tests.report.acceptance.builders import collected, record, two_kinds
 
 from outrider.errors import InvalidSetting
 from outrider.report.acceptance.as_json import report_to_json

@@ -1,5 +1,5 @@
 import pytest
-from tests.report.acceptance.collections import collected, record
+from tests.report.acceptance.builders import collected, record
 
 from outrider.records.reading import Scope
 from outrider.report.acceptance.grouping import Grouping, pooling_refused

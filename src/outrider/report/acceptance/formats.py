@@ -7,7 +7,7 @@ from rich.console import Console
 from outrider.errors import InvalidSetting
 from outrider.report.acceptance.as_json import write_json
 from outrider.report.acceptance.document import AcceptanceReport
-from outrider.report.acceptance.html import write_html
+from outrider.report.acceptance.html.page import write_html
 from outrider.report.acceptance.markdown import write_markdown
 from outrider.report.acceptance.text import write_text
 

@@ -15,18 +15,18 @@ from markupsafe import Markup, escape
 from rich.console import Console
 
 from outrider.report.acceptance.document import AcceptanceReport, SegmentReport
-from outrider.report.acceptance.html_chart_parts import MOST_CHARTED, Chart, largest
-from outrider.report.acceptance.html_charts import (
+from outrider.report.acceptance.html.chart_parts import MOST_CHARTED, Chart, largest
+from outrider.report.acceptance.html.charts import (
     bands_chart,
     comparison_chart,
     draft_length_charts,
     histogram_charts,
 )
-from outrider.report.acceptance.html_findings import find_findings
-from outrider.report.acceptance.html_identities import identity_groups
-from outrider.report.acceptance.html_overview import choices, tiles, without_choice
-from outrider.report.acceptance.html_survival_chart import survival_charts
-from outrider.report.acceptance.html_tables import (
+from outrider.report.acceptance.html.findings import find_findings
+from outrider.report.acceptance.html.identities import identity_groups
+from outrider.report.acceptance.html.overview import choices, tiles, without_choice
+from outrider.report.acceptance.html.survival_chart import survival_charts
+from outrider.report.acceptance.html.tables import (
     bands_table,
     key_text,
     positions_table,

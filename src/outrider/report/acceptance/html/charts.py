@@ -5,7 +5,7 @@ from math import ceil
 
 from outrider.acceptance.draft_length import DraftLengthChoice
 from outrider.report.acceptance.document import SegmentReport
-from outrider.report.acceptance.html_chart_parts import (
+from outrider.report.acceptance.html.chart_parts import (
     Chart,
     Datum,
     Series,
@@ -30,7 +30,7 @@ from outrider.report.acceptance.html_chart_parts import (
     tip,
     whole_axis,
 )
-from outrider.report.acceptance.html_tables import band_name
+from outrider.report.acceptance.html.tables import band_name
 
 MOST_COMPARED = 16
 """How many segments are set side by side in one chart that still fits a screen."""

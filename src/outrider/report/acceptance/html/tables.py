@@ -5,7 +5,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from outrider.acceptance.figures import BandFigures
 from outrider.records.segment_keys import SegmentValue
 from outrider.report.acceptance.document import SegmentReport, Split
-from outrider.report.acceptance.html_cells import (
+from outrider.report.acceptance.html.cells import (
     PERCENT,
     Cell,
     Column,

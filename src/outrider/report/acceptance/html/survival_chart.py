@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 
 from outrider.acceptance.estimate import Estimate
 from outrider.acceptance.figures import PositionFigures
-from outrider.report.acceptance.html_cells import PERCENT
-from outrider.report.acceptance.html_chart_parts import (
+from outrider.report.acceptance.html.cells import PERCENT
+from outrider.report.acceptance.html.chart_parts import (
     Chart,
     Datum,
     Series,

@@ -14,7 +14,7 @@ from tests.report.acceptance.samples import SAMPLES, hostile, split_report
 
 from outrider.report.acceptance.definitions import DEFINITIONS
 from outrider.report.acceptance.document import AcceptanceReport
-from outrider.report.acceptance.html import write_html
+from outrider.report.acceptance.html.page import write_html
 
 PHONE, DESKTOP, A4 = (375, 812), (1280, 900), (700, 1000)
 CHROMIUM = shutil.which("chromium")

@@ -4,8 +4,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from outrider.report.acceptance.document import SegmentReport
-from outrider.report.acceptance.html_cells import PageTable
-from outrider.report.acceptance.html_tables import draft_length_table, segments_table
+from outrider.report.acceptance.html.cells import PageTable
+from outrider.report.acceptance.html.tables import draft_length_table, segments_table
 
 MOST_TILES = 4
 _TILE_SYMBOLS = ("M", "A/D", "H_0/S", "coverage")

@@ -10,7 +10,7 @@ from typing import Any, TypeAlias
 
 from outrider.acceptance.estimate import Estimate
 from outrider.report.acceptance.document import SegmentReport
-from outrider.report.acceptance.html_cells import PERCENT
+from outrider.report.acceptance.html.cells import PERCENT
 from outrider.report.cells import number
 
 Spec: TypeAlias = Mapping[str, Any]

@@ -24,10 +24,10 @@ from tests.report.acceptance.samples import (
 )
 
 from outrider.acceptance.flags import Flag
-from outrider.report.acceptance import html
 from outrider.report.acceptance.definitions import DEFINITIONS
 from outrider.report.acceptance.document import AcceptanceReport
-from outrider.report.acceptance.html import write_html
+from outrider.report.acceptance.html import page as html
+from outrider.report.acceptance.html.page import write_html
 
 VOID = {"meta", "link", "br", "hr", "img", "input"}
 STYLE = Path(html.__file__).with_name("page.css").read_text(encoding="utf-8")
