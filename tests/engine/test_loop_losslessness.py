@@ -1,0 +1,234 @@
+"""Speculation against plain decoding, token for token: random models, and the real one."""
+
+import os
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from tests.engine.loops import (
+    SLOTS,
+    VOCABULARY,
+    Outputs,
+    ScriptedDrafter,
+    Steps,
+    loop_of,
+    request,
+)
+
+from outrider.bench.workload import bundled_workload
+from outrider.engine.drafting.base import Drafter
+from outrider.engine.drafting.ngram import NgramDrafter
+from outrider.engine.drafting.none import NoDrafter
+from outrider.engine.models.base import Rows, TargetModel
+from outrider.engine.models.eager import EagerLlama
+from outrider.engine.models.fused import FusedLlama
+from outrider.engine.models.safetensors_source import SafetensorsSource
+from outrider.engine.models.source import open_weights
+from outrider.engine.sequence import Sequence
+from outrider.engine.tokenizer import Tokenizer
+from outrider.records.arm import TieRule
+
+# On small random models: whatever is drafted, the output is that of plain decoding.
+
+
+Request = tuple[str, list[int], int]
+
+
+def short_requests() -> list[Request]:
+    """Names, prompts and maxima of 240 requests, some of whose prompts repeat themselves."""
+    random = np.random.default_rng(11)
+    made = []
+    for i in range(240):
+        prompt = random.integers(0, VOCABULARY, random.integers(1, 9)).tolist()
+        made.append((f"r{i}", prompt * int(random.integers(1, 4)), int(random.integers(1, 25))))
+    return made
+
+
+REQUESTS = short_requests()
+STOP_IDS = (3, 17)
+
+
+def answer_all(
+    model: TargetModel, requests: list[Request], drafter: Drafter, k: int, *, slots: int
+) -> tuple[Outputs, Steps]:
+    """Answers all requests, `slots` at a time: whichever ends gives its slot to the next."""
+    loop, recorder = loop_of(model, drafter, k, stop_ids=STOP_IDS)
+    waiting = list(reversed(requests))
+    vacant = list(range(slots))
+    running: list[Sequence] = []
+    outputs: Outputs = {}
+    while waiting or running:
+        while waiting and vacant:
+            name, prompt, max_tokens = waiting.pop()
+            running.append(request(prompt, max_tokens, name, vacant.pop(0)))
+            loop.prefill(running[-1])
+        ended = [sequence for sequence in running if loop.finished(sequence)]
+        for sequence in ended:
+            outputs[sequence.request_id] = sequence.output_token_ids.tolist()
+            running.remove(sequence)
+            vacant.append(sequence.slot)
+        if running:
+            loop.step(running)
+    steps = {name: recorder.take(request([0], 1, name)) for name in outputs}
+    return outputs, steps
+
+
+def fused(folder: Path, dtype: torch.dtype) -> TargetModel:
+    source = SafetensorsSource(folder)
+    return FusedLlama(source, dtype=dtype, slots=SLOTS, capacity=50, threads=2)
+
+
+def eager(folder: Path) -> TargetModel:
+    source = SafetensorsSource(folder)
+    cpu = torch.device("cpu")
+    return EagerLlama(source, dtype=torch.float32, slots=SLOTS, capacity=50, device=cpu)
+
+
+MODELS: dict[str, Callable[[Path], TargetModel]] = {
+    "fused float32": lambda folder: fused(folder, torch.float32),
+    "fused bfloat16": lambda folder: fused(folder, torch.bfloat16),
+    "torch float32": eager,
+}
+
+
+@dataclass(frozen=True)
+class Plain:
+    """A model, and what it answers with no speculation and one request at a time."""
+
+    model: TargetModel
+    requests: list[Request]
+    outputs: Outputs
+
+    def speculate(self, drafter: Drafter, k: int) -> Steps:
+        """Answers the requests in batches, holds the answers to the plain ones."""
+        outputs, steps = answer_all(self.model, self.requests, drafter, k, slots=SLOTS)
+        self.assert_equal(outputs)
+        assert_consistent(outputs, steps, k)
+        return steps
+
+    def following(self, sequence: Sequence) -> list[int]:
+        """What plain decoding puts after the tokens that `sequence` has."""
+        return self.outputs[sequence.request_id][len(sequence.output_token_ids) :]
+
+    def assert_equal(self, outputs: Outputs) -> None:
+        """Token for token, but for places where rounding may decide between the two best."""
+        for name, prompt, _ in self.requests:
+            plain, seen = self.outputs[name], outputs[name]
+            if plain == seen:
+                continue
+            differs = [a != b for a, b in zip(plain, seen, strict=False)]
+            at = differs.index(True) if True in differs else min(len(plain), len(seen))
+            tokens = [*prompt, *plain[:at]]
+            rows = Rows(tokens, range(len(tokens)), [0] * len(tokens), [len(tokens) - 1])
+            best, second = self.model.forward(rows)[0].topk(2).values.tolist()
+            assert best - second < self.model.logit_tolerance / 10, (name, at, plain, seen)
+
+
+@pytest.fixture(scope="module", params=MODELS)
+def plain(request: pytest.FixtureRequest, checkpoint: Callable[..., Path]) -> Plain:
+    model = MODELS[request.param](checkpoint(vocab_size=VOCABULARY, num_hidden_layers=2))
+    # torch takes its time over tiny operators.
+    requests = REQUESTS if isinstance(model, FusedLlama) else REQUESTS[:80]
+    outputs, _ = answer_all(model, requests, NoDrafter(), 0, slots=1)
+    return Plain(model, requests, outputs)
+
+
+def totals(steps: Steps) -> tuple[int, int]:
+    """All drafted and all accepted tokens."""
+    every = [step for each in steps.values() for step in each]
+    return sum(step.drafted for step in every), sum(step.accepted for step in every)
+
+
+def assert_consistent(outputs: Outputs, steps: Steps, k: int) -> None:
+    for name, output in outputs.items():
+        assert sum(step.emitted for step in steps[name]) == len(output) - 1
+        for step in steps[name]:
+            assert 0 <= step.accepted <= step.drafted <= k
+        for step in steps[name][:-1]:
+            assert step.emitted == step.accepted + 1
+        for step in steps[name][-1:]:
+            assert 1 <= step.emitted <= step.accepted + 1
+
+
+def test_the_requests_end_in_every_way(plain: Plain) -> None:
+    reasons: Counter[bool] = Counter()
+    for name, _, max_tokens in plain.requests:
+        output = plain.outputs[name]
+        assert 1 <= len(output) <= max_tokens
+        assert not set(output[:-1]) & set(STOP_IDS)
+        stopped = output[-1] in STOP_IDS
+        assert stopped or len(output) == max_tokens
+        reasons[stopped] += 1
+    assert min(reasons[True], reasons[False]) > len(plain.requests) / 8
+
+
+def test_plain_decoding_in_a_batch_equals_plain_decoding_alone(plain: Plain) -> None:
+    assert totals(plain.speculate(NoDrafter(), 0)) == (0, 0)
+
+
+@pytest.mark.parametrize("tie", ["recent", "earliest"])
+@pytest.mark.parametrize("k", [1, 2, 4, 8])
+def test_ngram_drafting_gives_the_output_of_plain_decoding(
+    plain: Plain, k: int, tie: TieRule
+) -> None:
+    steps = plain.speculate(NgramDrafter(k, 1, 3, tie), k)
+    drafted, accepted = totals(steps)
+    assert 0 < accepted < drafted
+
+
+@pytest.mark.parametrize("k", [1, 8])
+def test_random_drafts_give_the_output_of_plain_decoding(plain: Plain, k: int) -> None:
+    random = np.random.default_rng(3)
+    drafter = ScriptedDrafter(lambda _: random.integers(0, VOCABULARY, 8).tolist())
+    steps = plain.speculate(drafter, k)
+    drafted, accepted = totals(steps)
+    assert accepted < drafted / 5
+
+
+@pytest.mark.parametrize("k", [1, 8])
+def test_drafts_that_are_always_right_are_all_accepted(plain: Plain, k: int) -> None:
+    steps = plain.speculate(ScriptedDrafter(plain.following), k)
+    drafted, accepted = totals(steps)
+    if plain.model.logit_tolerance == 0:
+        assert accepted == drafted > 0
+    else:
+        assert accepted > 0.98 * drafted  # where rounding decides, even an oracle may err
+
+
+def test_drafts_right_up_to_some_place_give_the_output_of_plain_decoding(plain: Plain) -> None:
+    random = np.random.default_rng(4)
+
+    def partly_right(sequence: Sequence) -> list[int]:
+        tokens = plain.following(sequence)[: random.integers(0, 9)]
+        for at in np.flatnonzero(random.random(len(tokens)) < 0.2):
+            tokens[at] = int(random.integers(0, VOCABULARY))
+        return tokens
+
+    steps = plain.speculate(ScriptedDrafter(partly_right), 8)
+    drafted, accepted = totals(steps)
+    assert drafted / 3 < accepted < drafted
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(900)
+def test_the_real_model_in_float32_speculates_without_changing_a_token(smollm2: Path) -> None:
+    tokenizer = Tokenizer(smollm2)
+    source = open_weights(smollm2)
+    threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
+    model = FusedLlama(source, dtype=torch.float32, slots=1, capacity=1_024, threads=threads)
+    for prompt in bundled_workload().prompts:
+        outputs = []
+        for drafter, k in ((NoDrafter(), 0), (NgramDrafter(8, 2, 4), 8)):
+            loop, _ = loop_of(model, drafter, k, stop_ids=source.config.eos_token_ids)
+            sequence = request(tokenizer.encode_chat(prompt.chat), min(prompt.max_tokens, 64))
+            loop.prefill(sequence)
+            while loop.finished(sequence) is None:
+                loop.step([sequence])
+            outputs.append(sequence.output_token_ids.tolist())
+        plain, speculative = outputs
+        assert speculative == plain, prompt.prompt_id
+        assert len(plain) > 1, prompt.prompt_id
