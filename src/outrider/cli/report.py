@@ -22,6 +22,7 @@ from outrider.report.acceptance.building import build_acceptance_report
 from outrider.report.acceptance.document import AcceptanceReport
 from outrider.report.acceptance.formats import FORMATS, report_format
 from outrider.report.acceptance.gate import run_gate
+from outrider.report.cells import counted
 from outrider.report.run.document import build_document
 from outrider.report.run.terminal import write_terminal
 
@@ -158,8 +159,9 @@ def _check_used(collection: Collection) -> None:
         place, reason = collection.bad[0]
         line = "" if place.line is None else f":{place.line}"
         reasons.append(f"{collection.bad_count:,} bad, first {place.source}{line}: {reason}")
+    told = "; ".join(reasons) or "all empty"
     raise NothingUsable(
-        f"nothing usable in {collection.read:,} records ({'; '.join(reasons) or 'all empty'})",
+        f"nothing usable in {counted(collection.read, 'record')} ({told})",
         "at least one that tells of speculation",
         "see docs/report.md for how each engine is made to tell",
     )
