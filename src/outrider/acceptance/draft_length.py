@@ -19,6 +19,7 @@ from outrider.acceptance.segment_estimates import (
 )
 from outrider.acceptance.step_cost import StepCost
 from outrider.acceptance.totals import Totals
+from outrider.acceptance.undrafted import knows_decode_steps, knows_tokens, undrafted_steps
 
 TIE = 0.02
 """The share of speed that is not worth a larger K: within it, the smaller is chosen."""
@@ -83,7 +84,7 @@ def choose_draft_length(
     def speeds_of(sums: FloatArray) -> FloatArray:
         """Return tokens per cost for every K offered, [..., ks]."""
         steps = sums[..., totals.columns["steps"], np.newaxis]
-        undrafted = _undrafted_steps(totals, sums)[..., np.newaxis] if plain is not None else 0
+        undrafted = undrafted_steps(totals, sums)[..., np.newaxis] if plain is not None else 0
         emitted = steps * _tokens_per_step(totals, sums)[..., ks] + undrafted
         scale = 1 if step_cost.relative else 1e3
         return scale * emitted / (steps * costs + undrafted * (plain or 0))
@@ -212,11 +213,11 @@ def _notes_on_lengths(totals: Totals) -> list[str]:
 
 
 def _notes_on_coverage(totals: Totals, plain: float | None) -> list[str]:
-    undrafted = round(float(_undrafted_steps(totals, totals.sums)))
+    undrafted = round(float(undrafted_steps(totals, totals.sums)))
     steps = totals.count("steps")
-    if _knows_decode_steps(totals):
+    if knows_decode_steps(totals):
         about = ""
-    elif _knows_tokens(totals):
+    elif knows_tokens(totals):
         about = "about "
     else:
         return ["it is unknown how many decode steps had no draft; the speeds are of the others"]
@@ -226,29 +227,3 @@ def _notes_on_coverage(totals: Totals, plain: float | None) -> list[str]:
     if plain is None:
         return [f"{share}; the speeds are of the others, for want of the cost of a plain step"]
     return [f"{share}: in the speeds each of them is a plain step and gives one token"]
-
-
-def _undrafted_steps(totals: Totals, sums: FloatArray) -> FloatArray:
-    """Return the decode steps without a draft, [...]; 0 where they are unknown.
-
-    Without a count of decode steps, they are the tokens that neither prefill nor steps with a draft
-    explain, fewer by those accepted past the end of an answer.
-    """
-    columns = totals.columns
-    if _knows_decode_steps(totals):
-        told: FloatArray = sums[..., columns["decode_steps"]] - sums[..., columns["covered_steps"]]
-        return told
-    if not _knows_tokens(totals):
-        return np.zeros(sums.shape[:-1])
-    explained = sums[..., columns["explained_tokens"]] + sums[..., columns["completion_records"]]
-    return np.maximum(sums[..., columns["completion_tokens"]] - explained, 0)
-
-
-def _knows_decode_steps(totals: Totals) -> bool:
-    told = totals.count("covered_steps") == totals.count("steps")
-    return told and totals.count("decode_steps") > 0
-
-
-def _knows_tokens(totals: Totals) -> bool:
-    single = totals.count("requests") == totals.count("records")
-    return single and totals.count("completion_records") == totals.count("records")

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from outrider.acceptance.figures import PositionFigures, SegmentFigures
+from outrider.acceptance.segment_estimates import FEWEST_RECORDS
 from outrider.acceptance.totals import Totals
+from outrider.acceptance.undrafted import knows_tokens, undrafted_steps
 
 BROKEN_RATE = 0.01
 """A drafter that sees the right text guesses more than 1 in 100 right, whatever the prompts."""
@@ -30,8 +32,6 @@ WASTED_SURVIVAL = 0.05
 """A position that fewer steps reach adds less than the cost of drafting it in any engine."""
 FEWEST_STEPS_AT_POSITION = 50
 """None accepted of fewer does not bound the rate: of 50, a rate of 6 % gives none in 1 of 20."""
-FEWEST_REQUESTS = 5
-"""Simulated 95 % intervals hold in about 80 % of cases from 4 clusters, and less from fewer."""
 WIDEST_INTERVAL = 0.25
 """Ends a quarter of M apart differ by more speed than most settings do."""
 FEWEST_STEPS_OF_BAND = 50
@@ -169,15 +169,11 @@ def _low_coverage(segment: _Segment) -> Flag | None:
             f" ({totals.count('covered_steps'):,} of {totals.count('decode_steps'):,})"
         )
         return Flag("low_coverage", detail, check)
-    records = totals.count("completion_records")
-    if not records or records != f.records or totals.count("requests_unknown"):
+    undrafted = round(float(undrafted_steps(totals, totals.sums)))
+    if not knows_tokens(totals) or not undrafted:
         return None
     explained = totals.count("explained_tokens")
-    # Each answer's first token comes from prefill, which is no decode step.
-    decoded = totals.count("completion_tokens") - totals.count("requests")
-    undrafted = decoded - explained
-    if undrafted <= 0:
-        return None
+    decoded = explained + undrafted
     most = f.steps / (f.steps + undrafted)
     if most >= LOW_COVERAGE and explained >= LOW_EXPLAINED_SHARE * decoded:
         return None
@@ -344,13 +340,13 @@ def _too_few_requests(segment: _Segment) -> Flag | None:
         else "collect more answers before concluding"
     )
     fewest = min(f.clusters, f.clusters if f.requests is None else f.requests)
-    if fewest < FEWEST_REQUESTS:
+    if fewest < FEWEST_RECORDS:
         requests = "an unknown number of" if f.requests is None else f"{f.requests:,}"
         return Flag(
             "too_few_requests",
             f"{requests} request{'' if f.requests == 1 else 's'} in {f.clusters:,}"
             f" independent record{'' if f.clusters == 1 else 's'} ({f.steps:,} steps): intervals"
-            f" need at least {FEWEST_REQUESTS} of both, as steps of one are not independent",
+            f" need at least {FEWEST_RECORDS} of both, as steps of one are not independent",
             check,
         )
     m = f.mean_acceptance_length
