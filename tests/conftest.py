@@ -1,6 +1,8 @@
 """A tiny model with everything that a real one has."""
 
 import json
+import signal
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -95,3 +97,11 @@ def _save_tokenizer(folder: Path) -> None:
     )
     whole.chat_template = CHAT_TEMPLATE
     whole.save_pretrained(folder)
+
+
+@pytest.fixture(scope="session", autouse=True)
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C as a terminal has it: what a script starts in the background ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
