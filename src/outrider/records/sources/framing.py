@@ -22,6 +22,7 @@ from outrider.records.sources.values import (
 
 if TYPE_CHECKING:
     from io import BufferedReader
+    from typing import BinaryIO
 
     from outrider.records.sources.guarded import Guarded
 
@@ -61,7 +62,7 @@ def framed(
         yield place, BadRecord(f"it breaks off: {source.failures[0]}")
 
 
-def numbered_lines(stream: "BufferedReader[Guarded]") -> Iterator[NumberedLine]:
+def numbered_lines(stream: "BinaryIO | BufferedReader[Guarded]") -> Iterator[NumberedLine]:
     """Read lines with their numbers from 1; None in place of a line of more than 64 MiB."""
     number = 0
     while line := stream.readline(LONGEST_LINE):

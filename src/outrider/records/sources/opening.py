@@ -15,6 +15,7 @@ import httpx2
 
 from outrider.errors import UnreadableSource
 from outrider.records.reading import BadRecord, NoMetrics, Place
+from outrider.records.sources.addresses import is_url, page_address, without_password
 from outrider.records.sources.folder import files_in
 from outrider.records.sources.guarded import Guarded
 
@@ -33,7 +34,7 @@ MOST_SHOWN = 60
 _GZIP = b"\x1f\x8b\x08"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _ZSTD_SKIPPABLE = b"\x2a\x4d\x18"
-_PASSWORD = re.compile(r"(?<=://)[^/?#]*@")
+_HOST = re.compile(r"[\w.-]+:\d+(/|$)")
 _MOST_LAYERS = 2
 _EXPECTED = (
     "a file, a folder, an http(s) URL, - for standard input, or numbers such as [39, 1, 0, 3]"
@@ -66,11 +67,10 @@ READ_BEFORE = "the same file was read before"
 
 def check_source(name: str) -> None:
     """Raise UnreadableSource where a name is that of nothing."""
-    if name == STDIN or _is_url(name) or _is_inline(name) or _exists(name):
+    if name == STDIN or is_url(name) or _is_inline(name) or _exists(name):
         return
-    raise UnreadableSource(
-        f"{_shown(name) or repr(name)} does not exist", _EXPECTED, "check the name"
-    )
+    remedy = f"write http://{name}" if _HOST.match(name) else "check the name"
+    raise UnreadableSource(f"{_shown(name) or repr(name)} does not exist", _EXPECTED, remedy)
 
 
 class Visited:
@@ -104,7 +104,7 @@ def open_sources(
     check_source(name)
     if name == STDIN:
         yield _opened(name, stdin.read)
-    elif _is_url(name):
+    elif is_url(name):
         yield from _open_url(name, http)
     elif _is_inline(name):
         yield _opened(_shown(name), io.BytesIO(name.encode("utf-8", "replace")).read)
@@ -115,9 +115,11 @@ def open_sources(
 
 
 def _open_url(url: str, http: httpx2.Client) -> Iterator[Opened]:
-    shown = _shown(url)
+    shown = without_password(page_address(url))
     try:
-        with http.stream("GET", url, timeout=TIMEOUT_S, follow_redirects=True) as response:
+        with http.stream(
+            "GET", page_address(url), timeout=TIMEOUT_S, follow_redirects=True
+        ) as response:
             if response.status_code != httpx2.codes.OK:
                 raise UnreadableSource(
                     f"{shown} answers with status {response.status_code}",
@@ -215,10 +217,6 @@ def _cause(error: OSError) -> str:
     return error.strerror or type(error).__name__
 
 
-def _is_url(name: str) -> bool:
-    return name.startswith(("http://", "https://"))
-
-
 def _is_inline(name: str) -> bool:
     return name.lstrip().startswith(("[", "{")) and not _exists(name)
 
@@ -233,8 +231,8 @@ def _exists(name: str) -> bool:
 
 def _shown(name: str) -> str:
     """Return the name for people: one short line of real characters, without a password."""
-    if _is_url(name):
-        return _PASSWORD.sub("", name)
+    if is_url(name):
+        return without_password(name)
     if _is_inline(name):
         text = " ".join(name.split())
         return text if len(text) <= MOST_SHOWN else f"{text[: MOST_SHOWN - 3]}..."

@@ -56,10 +56,14 @@ def read_lines(
     adapters: Sequence[Adapter],
     *,
     forced: Adapter | None = None,
+    at_once: bool = False,
 ) -> Iterator[PlacedReading | PlacedBatch]:
-    """Read some of the lines of a source of JSON lines, as `read` does all of them."""
+    """Read some of the lines of a source of JSON lines, as `read` does all of them.
+
+    With `at_once` none waits for the next, which is for lines that are still being written.
+    """
     yield from _readings(
-        documents_in_lines(source, lines, _line_adapter(adapters)),
+        documents_in_lines(source, lines, None if at_once else _line_adapter(adapters)),
         _SourceReading(adapters, forced),
     )
 
