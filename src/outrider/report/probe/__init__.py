@@ -1,0 +1,1 @@
+"""The report on what a server can tell."""
