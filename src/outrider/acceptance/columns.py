@@ -44,6 +44,11 @@ _SCALARS = (
     "text_seen",  # records
     "chunks",
     "chunked_tokens",
+    # Cadence: the gaps between events; the answers whose gaps can vary, and the sum of their CV.
+    "gaps",
+    "gap_sum_ms",
+    "gap_answers",
+    "gap_cv_sum",
     "prompt_tokens",
     "cached_tokens",
     "cached_records",

@@ -23,12 +23,14 @@ class Totals:
     What is small enough has a row for every record, in the order of arrival; the rows of a long
     stream hold ever more neighbouring records each, all about as many, so that memory stays bounded
     while the sums stay exact. The last rows are those of the clusters in `names`, which gather all
-    records of that name. Counts up to 2**53 are exact.
+    records of that name. Counts up to 2**53 are exact. `longest_gap_ms` is a maximum, which no sum
+    gives, None where no record tells.
     """
 
     columns: Columns
     rows: FloatArray
     names: tuple[str, ...] = ()
+    longest_gap_ms: float | None = None
 
     @classmethod
     def empty(cls, k: int) -> Self:
@@ -36,8 +38,16 @@ class Totals:
         columns = columns_of(k)
         return cls(columns, np.zeros((0, columns.width)))
 
-    def with_rows(self, rows: FloatArray, names: Sequence[str | None] | None = None) -> Self:
-        """Return the totals with more rows; those with a name are added to their cluster."""
+    def with_rows(
+        self,
+        rows: FloatArray,
+        names: Sequence[str | None] | None = None,
+        longest_gap_ms: float | None = None,
+    ) -> Self:
+        """Return the totals with more rows; those with a name are added to their cluster.
+
+        `longest_gap_ms` is the longest gap of all these rows.
+        """
         if names is None or not any(names):
             anonymous, named = rows, rows[:0]
             named_as: list[str] = []
@@ -57,6 +67,7 @@ class Totals:
             self.columns,
             np.concatenate([kept, *(r[None] for r in clusters.values())]),
             tuple(clusters),
+            _longest(self.longest_gap_ms, longest_gap_ms),
         )
 
     def merged(self, other: Self) -> Self:
@@ -66,7 +77,8 @@ class Totals:
                 f"totals of K = {self.columns.k} and {other.columns.k}; expected one K"
             )
         anonymous = len(other.rows) - len(other.names)
-        return self.with_rows(other.rows, [*(None,) * anonymous, *other.names])
+        names = [*(None,) * anonymous, *other.names]
+        return self.with_rows(other.rows, names, other.longest_gap_ms)
 
     @property
     def sums(self) -> FloatArray:
@@ -81,6 +93,10 @@ class Totals:
     def counts(self, name: str) -> tuple[int, ...]:
         """Return the sums of the columns of a vector."""
         return tuple(int(n) for n in self.rows[:, self.columns.slice(name)].sum(axis=0))
+
+
+def _longest(*gaps_ms: float | None) -> float | None:
+    return max((gap for gap in gaps_ms if gap is not None), default=None)
 
 
 def bounded(rows: FloatArray, columns: Columns, most: int = MOST_CLUSTERS) -> FloatArray:

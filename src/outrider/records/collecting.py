@@ -11,6 +11,7 @@ import numpy as np
 
 from outrider.acceptance.totals import Totals
 from outrider.records.batch import RecordBatch
+from outrider.records.cadence import longest_gap_ms
 from outrider.records.reading import (
     AcceptanceRecord,
     BadRecord,
@@ -234,7 +235,9 @@ class Collector:
         for key, records in self._buffers.items():
             k = key[2]
             clusters = [record.cluster for record in records]
-            self._add_cell(key, Totals.empty(k).with_rows(tabulate(records, k), clusters))
+            longest = longest_gap_ms(record.cadence for record in records)
+            rows = tabulate(records, k)
+            self._add_cell(key, Totals.empty(k).with_rows(rows, clusters, longest))
         self._buffers.clear()
         self._buffer_of.clear()
         self._buffered = 0

@@ -54,7 +54,8 @@ class Numbers:
 
     `histograms` [n, K + 1] are zeros where `histogram_known` is False, and of a fixed width where K
     is 0, unknown. `tables` [m, K + 1, K + 1] count the steps of the records at `tabled` [m] by
-    drafted and accepted length.
+    drafted and accepted length. `cadences` [n, 4] hold `CADENCE` in its order, zeros where a record
+    does not tell, and are None where none does.
     """
 
     k: int
@@ -77,6 +78,7 @@ class Numbers:
     step_lists: StepLists | None
     tabled: IntArray
     tables: FloatArray
+    cadences: FloatArray | None = None
 
 
 def numbers_of(records: Sequence[AcceptanceRecord], k: int) -> Numbers:
@@ -100,6 +102,7 @@ def numbers_of(records: Sequence[AcceptanceRecord], k: int) -> Numbers:
         else None,
         tabled=np.array(tabled, dtype=np.int64),
         tables=np.array([records[place].draft_table for place in tabled], dtype=np.float64),
+        cadences=_cadences(records),
     )
 
 
@@ -116,6 +119,10 @@ _NUMBERS = (
 )
 _numbers = attrgetter(*_NUMBERS)
 
+CADENCE = ("gaps", "gap_sum_ms", "answers", "gap_cv_sum")
+_NO_GAPS = (0,) * len(CADENCE)
+_cadence = attrgetter(*CADENCE)
+
 _MARKS = ("steps_estimated", "accepted_estimated", "drafted_nominal", "repetitive", "text_seen")
 
 
@@ -126,6 +133,15 @@ def _marks(record: AcceptanceRecord) -> tuple[bool, ...]:
         record.drafted_basis == "nominal",
         record.repetitive is True,
         record.repetitive is not None,
+    )
+
+
+def _cadences(records: Sequence[AcceptanceRecord]) -> FloatArray | None:
+    if all(record.cadence is None for record in records):
+        return None
+    return np.array(
+        [_NO_GAPS if record.cadence is None else _cadence(record.cadence) for record in records],
+        dtype=np.float64,
     )
 
 

@@ -17,6 +17,7 @@ SCHEMA = "outrider.partial/1"
 _MARK = 8
 
 Count: TypeAlias = Annotated[int, msgspec.Meta(ge=0, le=MOST_COUNTED)]
+Gap: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=MOST_COUNTED)]
 
 
 def write_partial(collection: Collection, path: Path) -> None:
@@ -42,6 +43,7 @@ def write_partial(collection: Collection, path: Path) -> None:
                 "columns": totals.columns.names,
                 "rows": totals.rows.tolist(),
                 "names": totals.names,
+                "longest_gap_ms": totals.longest_gap_ms,
             }
             for (scope, engine, k, values), totals in collection.cells.items()
         ],
@@ -75,7 +77,10 @@ def partial_from_json(value: dict[str, Any]) -> Collection:
             key = (Scope(cell.scope), cell.engine, cell.k, tuple(cell.values))
             if len(cell.names) > len(rows):
                 raise InvalidRecord("a damaged partial report")
-            cells[key] = Totals(columns, rows, tuple(cell.names))
+            totals = Totals(columns, rows, tuple(cell.names), cell.longest_gap_ms)
+            if (cell.longest_gap_ms is None) != (totals.count("gaps") == 0):
+                raise InvalidRecord("a damaged partial report")
+            cells[key] = totals
     except (msgspec.ValidationError, ValueError) as error:
         raise InvalidRecord(f"a damaged partial report ({error})") from error
     records = sum(totals.count("records") for totals in cells.values())
@@ -111,6 +116,7 @@ class _Cell(msgspec.Struct):
     columns: list[str]
     rows: list[list[float]]
     names: list[str]
+    longest_gap_ms: Gap | None = None
 
 
 class _Partial(msgspec.Struct):

@@ -35,6 +35,22 @@ class Scope(StrEnum):
     """All answers of a server since it started."""
 
 
+class Cadence(msgspec.Struct, frozen=True, gc=False):
+    """The gaps between the events of one or more answers; the wait for the first is none.
+
+    `gaps` counts them, `gap_sum_ms` is their sum and `longest_gap_ms` the longest. `answers` are
+    those with at least two gaps of their own, and `gap_cv_sum` adds up the coefficient of variation
+    within each: population standard deviation over mean. `answers` is 0 where a source tells the
+    gaps of all answers together.
+    """
+
+    answers: int
+    gap_cv_sum: float
+    gaps: int
+    gap_sum_ms: float
+    longest_gap_ms: float
+
+
 # A frozen dataclass of this size takes ten times as long to make, and millions are made.
 class AcceptanceRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     """What one answer, interval or server says of its speculation, whichever engine it was.
@@ -45,10 +61,11 @@ class AcceptanceRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     [d][a] counts steps by drafted and accepted length, each 0 to K, and serves where the lists are
     not given. `requests` is how many answers the record stands for. `decode_steps` are all target
     passes after the prefill, those without a draft included. `chunks` counts the events of a stream
-    that carried text. Records with the same `cluster` are resampled together; None: each by itself.
-    `snapshot` names the counters that a SERVER record is a state of, so that two states of the same
-    counters are never added. `repetitive` says whether the text repeats itself like the output of a
-    corrupted run. `tags` are what else is known, to make segments by.
+    that carried text, and `cadence` is how evenly they came. Records with the same `cluster` are
+    resampled together; None: each by itself. `snapshot` names the counters that a SERVER record is
+    a state of, so that two states of the same counters are never added. `repetitive` says whether
+    the text repeats itself like the output of a corrupted run. `tags` are what else is known, to
+    make segments by.
     """
 
     engine: str
@@ -73,6 +90,7 @@ class AcceptanceRecord(msgspec.Struct, frozen=True, kw_only=True, gc=False):
     completion_tokens: int | None = None
     cached_tokens: int | None = None
     chunks: int | None = None
+    cadence: Cadence | None = None
     repetitive: bool | None = None
     tags: Mapping[str, TagValue] = MappingProxyType({})
 

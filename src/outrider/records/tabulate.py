@@ -9,6 +9,9 @@ from outrider.acceptance.intervals import FloatArray
 from outrider.records.numbers import Numbers, StepLists, numbers_of
 from outrider.records.reading import AcceptanceRecord
 
+_CADENCE = ("gaps", "gap_sum_ms", "gap_answers", "gap_cv_sum")
+"""The columns of what `Numbers.cadences` holds."""
+
 
 def tabulate(records: Sequence[AcceptanceRecord], k: int) -> FloatArray:
     """Return one row of sums per record, [records, columns of k]; all records are of that K."""
@@ -73,6 +76,8 @@ def _scalars(n: Numbers) -> dict[str, FloatArray]:
         "cached_tokens": n.cached_tokens,
         "cached_records": ~np.isnan(n.cached_tokens),
     }
+    if n.cadences is not None:
+        found |= zip(_CADENCE, n.cadences.T, strict=True)
     return {name: np.nan_to_num(values) for name, values in found.items()}
 
 

@@ -7,12 +7,17 @@ from typing import Any
 import msgspec
 
 from outrider.acceptance.columns import WIDTH_OF_UNKNOWN_K
-from outrider.records.reading import AcceptanceRecord, InvalidRecord
+from outrider.records.reading import AcceptanceRecord, Cadence, InvalidRecord
 
 MOST_COUNTED = 2**53
 """Beyond it sums of floats lose single counts, and no run counts that far."""
 
 LONGEST_DRAFT = 255
+
+FEWEST_GAPS = 2
+"""A single gap is as even as any."""
+
+_ROUNDING = 1e-9
 
 _OPTIONAL_COUNTS = (
     "drafted",
@@ -46,6 +51,8 @@ def validated(record: AcceptanceRecord) -> AcceptanceRecord:
         if value is not None:
             _check_count(name, value)
     _check_totals(record, steps, accepted)
+    if record.cadence is not None:
+        _check_cadence(record.cadence)
     if record.per_step_accepted is not None or record.per_step_drafted is not None:
         _check_steps(record)
     if record.draft_table is not None:
@@ -164,6 +171,21 @@ def _check_table(record: AcceptanceRecord) -> None:
             raise InvalidRecord(
                 f"the table by draft length sums to {summed} {name}, the record says {told}"
             )
+
+
+def _check_cadence(cadence: Cadence) -> None:
+    _check_count("gaps", cadence.gaps)
+    _check_count("answers with gaps", cadence.answers)
+    for name in ("gap_cv_sum", "gap_sum_ms", "longest_gap_ms"):
+        value = getattr(cadence, name)
+        # A comparison is False for what is not a number, too.
+        if type(value) not in {int, float} or not 0 <= value <= MOST_COUNTED:
+            raise InvalidRecord(f"{name} is {_short(value)}; expected a number from 0")
+    longest, total, gaps = cadence.longest_gap_ms, cadence.gap_sum_ms, cadence.gaps
+    if not gaps or gaps < FEWEST_GAPS * cadence.answers:
+        raise InvalidRecord(f"{cadence.answers} answers with gaps that vary have {gaps} gaps")
+    if not longest <= total * (1 + _ROUNDING) or not total <= gaps * longest * (1 + _ROUNDING):
+        raise InvalidRecord(f"the longest of {gaps} gaps is {longest} ms, their sum {total} ms")
 
 
 def _short(value: object) -> str:

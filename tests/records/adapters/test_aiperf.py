@@ -9,7 +9,15 @@ from hypothesis import strategies as st
 
 from outrider.records.adapters.aiperf import AiperfAdapter
 from outrider.records.collecting import Collection
-from outrider.records.reading import AcceptanceRecord, BadRecord, NoMetrics, Place, Reading, Scope
+from outrider.records.reading import (
+    AcceptanceRecord,
+    BadRecord,
+    Cadence,
+    NoMetrics,
+    Place,
+    Reading,
+    Scope,
+)
 from outrider.records.sources.document import JsonDocument
 from outrider.records.validation import validated
 
@@ -47,6 +55,53 @@ def test_the_engine_is_the_one_that_the_record_names() -> None:
     (record,) = readings(request)
     assert isinstance(record, AcceptanceRecord)
     assert (record.engine, record.k, validated(record).steps) == ("sglang", None, 43)
+
+
+def streamed(gaps: Any, unit: Any = "ms") -> dict[str, Any]:
+    request: dict[str, Any] = deepcopy(REQUESTS[0])
+    request["metrics"]["inter_chunk_latency"] = {"value": gaps, "unit": unit}
+    return request
+
+
+def test_the_gaps_between_the_events_of_a_request_are_its_cadence() -> None:
+    (record,) = readings(streamed([10.0, 10.0, 10.0, 50.0]))
+    assert isinstance(record, AcceptanceRecord)
+    cadence = validated(record).cadence
+    assert cadence is not None
+    assert (cadence.answers, cadence.gaps, cadence.gap_sum_ms) == (1, 4, 80)
+    assert cadence.longest_gap_ms == 50
+    assert cadence.gap_cv_sum == pytest.approx(0.866, abs=5e-4)
+    assert (record.chunks, record.completion_tokens) == (5, 53)
+    (in_ns,) = readings(streamed([10_000_000, 30_000_000], "ns"))
+    assert isinstance(in_ns, AcceptanceRecord)
+    assert in_ns.cadence is not None
+    assert in_ns.cadence.gap_sum_ms == pytest.approx(40)
+
+
+@pytest.mark.parametrize(("gaps", "unit"), [(None, "ms"), ([], "ms"), (5.0, "ms"), ([5.0], "h")])
+def test_a_request_that_was_not_streamed_has_no_cadence(gaps: Any, unit: str) -> None:
+    for request in (REQUESTS[0], streamed(gaps, unit)):
+        (record,) = readings(request)
+        assert isinstance(record, AcceptanceRecord)
+        assert (record.cadence, record.chunks) == (None, None)
+
+
+def test_a_gap_that_is_no_time_makes_the_request_bad() -> None:
+    (told,) = readings(streamed([5.0, -1.0]))
+    assert isinstance(told, BadRecord)
+    assert "a gap between events is no time" in told.reason
+
+
+def test_a_summary_tells_the_mean_and_the_longest_gap_of_all_answers_together() -> None:
+    gaps = {"unit": "ms", "avg": 20.0, "max": 50.0, "std": 9.0, "count": 400, "sum": 8000.0}
+    record = readings({**SUMMARY, "inter_chunk_latency": gaps})[-1]
+    assert isinstance(record, AcceptanceRecord)
+    cadence = validated(record).cadence
+    assert cadence == Cadence(answers=0, gap_cv_sum=0, gaps=400, gap_sum_ms=8000, longest_gap_ms=50)
+    for missing in ("avg", "max", "count", "unit"):
+        record = readings({**SUMMARY, "inter_chunk_latency": {**gaps, missing: None}})[-1]
+        assert isinstance(record, AcceptanceRecord)
+        assert record.cadence is None
 
 
 @pytest.mark.parametrize(
@@ -103,6 +158,8 @@ JSON = st.recursive(
 @given(
     JSON
     | st.dictionaries(st.sampled_from(sorted(SUMMARY)), JSON).map(lambda part: {**SUMMARY, **part})
+    | JSON.map(streamed)
+    | JSON.map(lambda part: {**SUMMARY, "inter_chunk_latency": part})
     | st.dictionaries(st.sampled_from(sorted(REQUESTS[0]["spec_decode_acceptance"])), JSON).map(
         lambda part: {
             **REQUESTS[0],

@@ -1,5 +1,6 @@
 from dataclasses import replace
 from pathlib import Path
+from statistics import fmean, pstdev
 
 import pytest
 
@@ -79,6 +80,25 @@ def test_a_measured_request_is_a_record_of_its_steps_with_a_draft(
         "finish_reason": "stop",
         "kind": "copy",
     }
+
+
+def test_the_time_of_each_step_is_the_gap_before_its_tokens(
+    path: Path,
+    settings: RunSettings,
+    environment: Environment,
+    prompts: tuple[PromptRecord, ...],
+    request_of_5_steps: RequestRecord,
+) -> None:
+    write(path, settings, environment, prompts, request_of_5_steps)
+    (record,) = readings(path)
+    assert isinstance(record, AcceptanceRecord)
+    gaps_ms = [0.5, 1.5, 2.5, 3.5, 4.5, 1, 1]  # the prefill's 20 ms are no gap
+    cadence = validated(record).cadence
+    assert cadence is not None
+    assert (cadence.answers, cadence.gaps) == (1, 7)
+    assert cadence.gap_sum_ms == pytest.approx(sum(gaps_ms))
+    assert cadence.longest_gap_ms == pytest.approx(4.5)
+    assert cadence.gap_cv_sum == pytest.approx(pstdev(gaps_ms) / fmean(gaps_ms))
 
 
 def test_warm_up_and_plain_decoding_are_explained(

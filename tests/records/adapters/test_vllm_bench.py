@@ -1,4 +1,5 @@
 from pathlib import Path
+from statistics import fmean, pstdev
 from typing import Any
 
 import msgspec
@@ -29,6 +30,7 @@ def case(name: str) -> dict[str, Any]:
 
 
 RUN = case("vllm-0.32-ngram.json")
+DETAILED = {**RUN, **case("vllm-0.32-ngram-itls.json")}
 TOTALS = {
     "completed": 80,
     "total_input_tokens": 1000,
@@ -126,6 +128,71 @@ def test_a_run_without_speculation_says_so() -> None:
                                "spec_decode_accepted_tokens": 0}), NoMetrics)  # fmt: skip
 
 
+def test_a_detailed_result_tells_how_evenly_its_streams_arrived() -> None:
+    told = record(DETAILED)
+    gaps = [[1000 * gap for gap in itl[1:]] for itl in DETAILED["itls"]]
+    every = [gap for each in gaps for gap in each]
+    assert told.cadence is not None
+    assert (told.cadence.answers, told.cadence.gaps) == (16, len(every))
+    assert told.cadence.longest_gap_ms == max(every)
+    assert told.cadence.gap_sum_ms == pytest.approx(sum(every))
+    variation = sum(pstdev(each) / fmean(each) for each in gaps)
+    assert told.cadence.gap_cv_sum == pytest.approx(variation)
+    # What the tool itself says, which counts the moment from the role to the first text as a gap.
+    roles = sum(1000 * itl[0] for itl in DETAILED["itls"])
+    mean_itl_ms = (told.cadence.gap_sum_ms + roles) / (told.cadence.gaps + 16)
+    assert mean_itl_ms == pytest.approx(RUN["mean_itl_ms"])
+
+
+def test_the_events_of_a_detailed_result_are_its_chunks() -> None:
+    told = record(DETAILED)
+    # Between n events are n - 1 gaps; one event more is the role of the answer, which is no text.
+    assert told.chunks == sum(map(len, DETAILED["itls"]))
+    completions = record({**DETAILED, "backend": "openai"})
+    assert completions.chunks == told.chunks + 16
+    assert completions.cadence is not None
+    assert completions.cadence.gaps == told.chunks
+
+
+def test_requests_that_failed_half_way_have_no_cadence() -> None:
+    failed = {
+        **DETAILED,
+        "completed": 15,
+        "failed": 1,
+        "output_lens": [0, *DETAILED["output_lens"][1:]],
+    }
+    told = record(failed)
+    assert told.cadence is not None
+    assert told.cadence.answers == 15
+    assert told.chunks == sum(map(len, DETAILED["itls"][1:]))
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"itls": None},
+        {"itls": DETAILED["itls"][1:]},
+        {"itls": [0.1] * 16},
+        {"itls": [[]] * 16},
+        {"output_lens": None},
+        {"backend": "a new one"},
+        {"backend": None},
+    ],
+    ids=repr,
+)
+def test_a_result_that_does_not_tell_its_gaps_apart_has_none(change: dict[str, Any]) -> None:
+    told = record({**DETAILED, **change})
+    assert (told.cadence, told.chunks) == (None, None)
+    assert told.steps == 563
+
+
+@pytest.mark.parametrize("gap", [-0.1, float("nan"), "0.1", None])
+def test_a_gap_that_is_no_time_makes_the_result_bad(gap: Any) -> None:
+    told = reading({**DETAILED, "itls": [[0.1, 0.1, gap], *DETAILED["itls"][1:]]})
+    assert isinstance(told, BadRecord)
+    assert told.reason.startswith("itls: a gap between events is no time")
+
+
 @pytest.mark.parametrize(
     ("key", "value"),
     [
@@ -161,7 +228,13 @@ JSON = st.recursive(
 )
 
 
-@given(JSON | st.dictionaries(st.sampled_from(sorted(RUN)), JSON).map(lambda part: {**RUN, **part}))
+@given(
+    JSON
+    | st.dictionaries(st.sampled_from(sorted(DETAILED)), JSON).map(
+        lambda part: {**DETAILED, **part}
+    )
+    | st.lists(JSON).map(lambda gaps: {**DETAILED, "itls": [gaps, *DETAILED["itls"][1:]]})
+)
 def test_no_json_raises(value: Any) -> None:
     document = JsonDocument(Place("x"), value)
     ADAPTER.recognises(document)

@@ -9,20 +9,28 @@ from outrider.records.adapters.base import PlacedReading
 from outrider.records.adapters.json_fields import dense_histogram, json_value, mapping, short
 from outrider.records.adapters.positions import evident_k
 from outrider.records.adapters.vllm import record_of
+from outrider.records.cadence import cadence_of
 from outrider.records.reading import (
     AcceptanceRecord,
     BadRecord,
+    Cadence,
+    InvalidRecord,
     NoMetrics,
     Reading,
     Scope,
     TagValue,
 )
 from outrider.records.sources.document import Document, JsonDocument
+from outrider.records.validation import MOST_COUNTED
 
 _STATS = "spec_decode_acceptance"
 _POOLED = "pooled_spec_decode_acceptance_histogram"
 _ANY_ENGINE = "unknown"
 """The summary does not name the engine."""
+
+_GAPS = "inter_chunk_latency"
+"""Of events with content alone: neither the role nor the usage is one."""
+_UNITS_MS = {"ns": 1e-6, "us": 1e-3, "ms": 1.0, "sec": 1e3}
 
 _WARMUP = NoMetrics("warm-up")
 _FAILED = NoMetrics("the request failed or was cancelled")
@@ -51,7 +59,11 @@ class AiperfAdapter:
             for reading in _summary(value, document.tags):
                 yield document.place, reading
         else:
-            yield document.place, _request(document, value)
+            try:
+                reading = _request(document, value)
+            except InvalidRecord as error:
+                reading = BadRecord(str(error))
+            yield document.place, reading
 
 
 def _is_record(value: Mapping[str, Any]) -> bool:
@@ -96,6 +108,7 @@ def _request(document: JsonDocument, value: Mapping[str, Any]) -> Reading:
     # Whether it was streamed is not told, so the tags of a body do not hold.
     return msgspec.structs.replace(
         reading,
+        **_stream(mapping(metrics.get(_GAPS))),
         engine=engine if type(engine) is str and engine else _ANY_ENGINE,
         tags={**document.tags, **({"phase": phase} if type(phase) is str else {})},
     )
@@ -126,8 +139,28 @@ def _summary(value: Mapping[str, Any], envelope: Mapping[str, TagValue]) -> Iter
         drafted=drafted,
         prompt_tokens=_figure(value, "total_isl", "avg"),
         completion_tokens=_figure(value, "total_osl", "avg"),
+        cadence=_pooled_cadence(mapping(value.get(_GAPS))),
         tags={**envelope, "phase": "profiling", **_run_tags(mapping(value.get("input_config")))},
     )
+
+
+def _stream(gaps: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what the gaps between the events of an answer tell, as record fields."""
+    listed, unit_ms = gaps.get("value"), _UNITS_MS.get(str(gaps.get("unit")))
+    if type(listed) is not list or not listed or unit_ms is None:
+        return {}
+    return {"cadence": cadence_of([listed], unit_ms=unit_ms), "chunks": len(listed) + 1}
+
+
+def _pooled_cadence(gaps: Mapping[str, Any]) -> Cadence | None:
+    """Return the mean and the longest gap; how uneven single answers are is not in a summary."""
+    count, mean, longest = gaps.get("count"), gaps.get("avg"), gaps.get("max")
+    unit_ms = _UNITS_MS.get(str(gaps.get("unit")))
+    if type(count) is not int or type(mean) is not float or unit_ms is None:
+        return None
+    if not 0 < count <= MOST_COUNTED or type(longest) is not float:
+        return None
+    return Cadence(0, 0.0, count, count * unit_ms * mean, unit_ms * longest)
 
 
 def _run_tags(config: Mapping[str, Any]) -> dict[str, TagValue]:

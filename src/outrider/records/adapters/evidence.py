@@ -6,13 +6,22 @@ from collections.abc import Iterator
 from outrider.errors import InvalidEvidence
 from outrider.records.adapters.base import PlacedReading
 from outrider.records.arm import Arm
+from outrider.records.cadence import cadence_of
 from outrider.records.evidence_reader import read_evidence
 from outrider.records.prompt import PromptRecord
-from outrider.records.reading import AcceptanceRecord, BadRecord, NoMetrics, Reading, TagValue
+from outrider.records.reading import (
+    AcceptanceRecord,
+    BadRecord,
+    InvalidRecord,
+    NoMetrics,
+    Reading,
+    TagValue,
+)
 from outrider.records.request import Phase, RequestRecord
 from outrider.records.run import RunSettings
 from outrider.records.sources.document import Document, FileDocument
 
+_MS_PER_S = 1000
 _MAGIC, _MAGIC_OFFSET = b"DUCK", 8
 """DuckDB writes a checksum in front of its mark."""
 
@@ -67,6 +76,11 @@ def _reading(request: RequestRecord, arm: Arm, tags: dict[str, TagValue]) -> Rea
     drafts = [step for step in request.steps if step.drafted]
     drafted = [step.drafted for step in drafts]
     accepted = [step.accepted for step in drafts]
+    try:
+        # Each step begins where the one before ended, and ends with its tokens.
+        cadence = cadence_of([[step.step_s for step in request.steps]], unit_ms=_MS_PER_S)
+    except InvalidRecord as error:
+        return BadRecord(f"step_s: {error}")
     return AcceptanceRecord(
         engine="outrider",
         cluster=request.prompt_id,
@@ -80,6 +94,7 @@ def _reading(request: RequestRecord, arm: Arm, tags: dict[str, TagValue]) -> Rea
         decode_steps=len(request.steps),
         prompt_tokens=request.prompt_tokens,
         completion_tokens=len(request.output_token_ids),
+        cadence=cadence,
         tags=tags,
     )
 

@@ -9,9 +9,12 @@ from outrider.acceptance.tokens import peak_below_average
 from outrider.records.adapters.base import PlacedReading
 from outrider.records.adapters.json_fields import json_value, mapping, mismatch, short
 from outrider.records.adapters.positions import evident_k, histogram_of_positions
+from outrider.records.adapters.vllm_bench_gaps import gaps_of
+from outrider.records.cadence import cadence_of
 from outrider.records.reading import (
     AcceptanceRecord,
     BadRecord,
+    InvalidRecord,
     NoMetrics,
     Reading,
     Scope,
@@ -22,6 +25,7 @@ from outrider.records.sources.document import Document, JsonDocument
 _OWN = ("completed", "total_output_tokens", "output_throughput", "request_throughput")
 _SPECULATION = "spec_decode_"
 _TOLERANCE = 1e-6
+_MS_PER_S = 1000
 _RESULT_KEYS = re.compile(
     r"date|endpoint_type|tokenizer_id|dataset_.*|(mean|median|std|min|max|p[\d.]+)_.*|.*spec_decode_.*"
 )
@@ -67,10 +71,16 @@ def _reading(result: Mapping[str, Any], envelope: Mapping[str, TagValue]) -> Rea
         return BadRecord(wrong)
     if steps == 0:
         return NoMetrics("nothing was drafted during the run")
+    completed = _count_or_none(result.get("completed"))
+    gaps = gaps_of(result)
+    try:
+        cadence = cadence_of(gaps or (), unit_ms=_MS_PER_S)
+    except InvalidRecord as error:
+        return BadRecord(f"itls: {error}")
     return AcceptanceRecord(
         engine="vllm",
         scope=Scope.BENCHMARK,
-        requests=_count_or_none(result.get("completed")),
+        requests=completed,
         k=len(rates) or evident_k(steps, drafted),
         histogram=histogram_of_positions(steps, accepted, _positions(rates, steps)),
         steps=steps,
@@ -78,6 +88,9 @@ def _reading(result: Mapping[str, Any], envelope: Mapping[str, TagValue]) -> Rea
         drafted=drafted,
         prompt_tokens=_count_or_none(result.get("total_input_tokens")),
         completion_tokens=_count_or_none(result.get("total_output_tokens")),
+        # The tokens are of all that were completed, and so have the chunks to be.
+        chunks=sum(len(each) + 1 for each in gaps) if gaps and len(gaps) == completed else None,
+        cadence=cadence,
         tags={**envelope, **_tags(result)},
     )
 
