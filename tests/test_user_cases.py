@@ -6,13 +6,16 @@ are tested with it.
 
 import io
 import json
+import time
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import httpx2
 import pytest
+from tests.records.probe.playing import PER_CHOICE, SWITCHED_OFF, Played, served
 
+from outrider.acceptance.alarm_band import FixedBand, Limits, Side
 from outrider.acceptance.estimate import Estimate
 from outrider.acceptance.flags import Flag
 from outrider.acceptance.ratio_of_runs import welch_log_ratio
@@ -26,12 +29,25 @@ from outrider.acceptance.step_cost import (
 )
 from outrider.acceptance.throughput_choice import choose_by_throughput
 from outrider.acceptance.tokens import emitted_tokens_per_s, peak_below_average
+from outrider.errors import InvalidSetting
 from outrider.records.adapters.registry import ADAPTERS
 from outrider.records.collecting import Collection, Collector
+from outrider.records.probe.exchange import Exchange
+from outrider.records.probe.looking import look
+from outrider.records.reading import AcceptanceRecord, Place
 from outrider.records.sources.reader import read
+from outrider.records.windows import Window
+from outrider.report.acceptance.as_json import report_to_json
 from outrider.report.acceptance.building import build_acceptance_report
 from outrider.report.acceptance.document import AcceptanceReport, SegmentReport
+from outrider.report.acceptance.expected.asked import read_expected
+from outrider.report.acceptance.expected.expectation import Cause, Expectation
+from outrider.report.acceptance.expected.holding import held_against
 from outrider.report.acceptance.gate import run_gate
+from outrider.report.probe.as_json import probe_to_json
+from outrider.report.probe.document import build_probe_report
+from outrider.report.watch.causes import CHECKS
+from outrider.report.watch.watcher import Watcher
 
 Reporter: TypeAlias = Callable[..., AcceptanceReport]
 
@@ -516,6 +532,25 @@ def test_tokens_come_from_usage_and_never_from_the_chunks_of_a_stream(report: Re
     assert f.tokens_per_chunk == pytest.approx(25.16 / 5.51, abs=0.01)
 
 
+def test_chunks_that_reveal_accepted_tokens_have_their_unevenness_measured(
+    report: Reporter,
+) -> None:
+    """Case 45: several tokens arrive in one event, and the cadence is uneven."""
+    # The role of the answer, then five events: gaps of 10, 10, 10 and 50 ms, or of 20 ms each.
+    uneven, even = [0.0001, 0.01, 0.01, 0.01, 0.05], [0.0001, 0.02, 0.02, 0.02, 0.02]
+    detailed = {"backend": "openai-chat", "completed": 1, "output_lens": [16990]}
+    found = only(report(bench_result(**detailed, itls=[uneven]))).figures
+    assert found.cadence is not None
+    assert found.cadence.mean_gap_ms.value == pytest.approx(20)
+    assert found.cadence.gap_cv.value == pytest.approx(0.866, abs=5e-4)
+    assert found.cadence.longest_gap_ms == pytest.approx(50)
+    assert found.tokens_per_chunk == pytest.approx(16990 / 5)
+    regular = only(report(bench_result(**detailed, itls=[even]))).figures.cadence
+    assert regular is not None
+    assert regular.mean_gap_ms.value == found.cadence.mean_gap_ms.value == pytest.approx(20)
+    assert regular.gap_cv.value == pytest.approx(0, abs=1e-9)
+
+
 def test_a_prompt_that_repeats_itself_is_flagged_and_its_spread_is_compared_unequal(
     report: Reporter,
 ) -> None:
@@ -734,3 +769,172 @@ def test_the_tokens_of_all_arms_come_from_the_same_counter(report: Reporter) -> 
         assert one.figures.completion_tokens == other.figures.completion_tokens
         assert one.figures.mean_acceptance_length == other.figures.mean_acceptance_length
         assert one.reconciliation == other.reconciliation
+
+
+def expectation(found: AcceptanceReport, wanted: str) -> Expectation:
+    held = only(held_against(found, read_expected(wanted))).expected
+    assert held is not None
+    return held
+
+
+def causes(held: Expectation) -> dict[str, Cause]:
+    return {cause.name: cause for cause in held.causes}
+
+
+BELOW_CARD = [20, 14, 10, 8, 6, 4, 2, 10]
+"""M = 3.19 at K = 7."""
+
+
+def sglang(histogram: Sequence[int]) -> Any:
+    """An answer of SGLang with full drafts."""
+    steps, accepted = sum(histogram), sum(j * n for j, n in enumerate(histogram))
+    drafted = (len(histogram) - 1) * steps
+    return {
+        "id": f"sg-{steps}-{accepted}",
+        "object": "chat.completion",
+        "model": "m",
+        "choices": [
+            {
+                "index": 0,
+                "message": {"role": "assistant", "content": "..."},
+                "finish_reason": "stop",
+                "matched_stop": 2,
+            }
+        ],
+        "usage": {
+            "prompt_tokens": 12,
+            "completion_tokens": steps + accepted,
+            "total_tokens": 12 + steps + accepted,
+        },
+        "sglext": {
+            "spec_tokens_details": {
+                "spec_accept_rate": accepted / drafted,
+                "spec_accept_length": (steps + accepted) / steps,
+                "spec_num_correct_drafts": accepted,
+                "spec_num_proposed_drafts": drafted,
+                "spec_verify_ct": steps,
+                "spec_correct_drafts_histogram": list(histogram),
+            }
+        },
+    }
+
+
+def test_acceptance_far_below_the_card_has_its_size_and_a_checklist(report: Reporter) -> None:
+    """55: 2 to 3 where the drafter's card says 6."""
+    bodies = [vllm([n, *BELOW_CARD[1:]], 300) for n in range(24, 40)]
+    held = expectation(report(*bodies), "6,k=7,engine=sglang,dataset=mt-bench,temperature=0")
+    assert held.outcome == "below"
+    assert held.difference_tokens == pytest.approx(-3.0, abs=0.4)
+    found = causes(held)
+    assert [found[name].status for name in ("K", "engine", "counting")] == [
+        "same",
+        "differs",
+        "ruled out",
+    ]
+    assert all(each.check for each in held.causes if each.status in ("differs", "not told"))
+
+
+def test_a_mean_that_stays_the_same_at_a_larger_k_is_not_for_want_of_k(report: Reporter) -> None:
+    """55: 2 to 3 at 4 as at 16 draft tokens, where 6 was expected."""
+    bodies = [vllm([n, 12, 8, 4, 2], 90) for n in range(20, 28)]
+    cause = causes(expectation(report(*bodies), "6,k=16"))["K"]
+    assert cause.status == "differs"
+    assert "so K alone explains at most" in cause.detail
+
+
+def test_the_same_drafter_on_two_engines_is_held_against_itself(
+    report: Reporter, tmp_path: Path
+) -> None:
+    """55: 3 on one engine, 5.5 on the other."""
+    better = report(*(sglang([4, 5, 6, 8, 6, 9, 12, n]) for n in range(14, 22)))
+    stored = tmp_path / "sglang.json"
+    stored.write_text(json.dumps(report_to_json(better)), encoding="utf-8")
+    here = report(*(vllm([n, *BELOW_CARD[1:]], 300) for n in range(20, 28)))
+    held = expectation(here, str(stored))
+    assert held.expected == pytest.approx(5.5, abs=0.1)
+    assert held.outcome == "below"
+    found = causes(held)
+    assert "expected sglang, here vllm" in found["engine"].detail
+    assert {found["K"].status, found["counting"].status} == {"same"}
+
+
+def test_next_to_nothing_accepted_of_a_well_trained_drafter_is_broken(report: Reporter) -> None:
+    """55: a training accuracy of 70 % promises 1/(1 − 0.7) = 3.3, and 1.02 is measured."""
+    bodies = [vllm([98 + n, 2, 0, 0, 0, 0, 0, 0], 103 + n) for n in range(8)]
+    held = expectation(report(*bodies), "3.3")
+    assert held.outcome == "below"
+    for word in ("broken drafter", "pair of checkpoints", "hidden states", "template"):
+        assert word in held.text
+    with pytest.raises(InvalidSetting, match="an acceptance rate is another figure"):
+        read_expected("0.7")
+
+
+def test_a_drafter_of_which_one_token_was_accepted_is_broken_beside_any_card(
+    report: Reporter,
+) -> None:
+    """12: 1 accepted of 633 drafted."""
+    held = expectation(report(llama_server(634, 20_000.0, draft_n=633, draft_n_accepted=1)), "2.4")
+    assert "broken drafter" in held.text
+
+
+def test_a_length_that_leaves_out_the_targets_own_token_is_recognised(report: Reporter) -> None:
+    """18: 3.25 beside a rate of 0.65 are the accepted tokens of a step at K = 5, not a formula."""
+    found = report(*(vllm([20 + n, 5, 5, 10, 20, 40 + n], 300) for n in range(-3, 4)))
+    f = only(found).figures
+    assert f.draft_acceptance_rate.value == pytest.approx(0.65, abs=1e-3)
+    cause = causes(expectation(found, "3.25"))["counting"]
+    assert cause.status == "differs"
+    assert cause.detail.startswith("A/S")
+    assert "M here is 1 + A/S = 4.25" in cause.detail
+
+
+@pytest.mark.parametrize(
+    ("played", "best", "covers"),
+    [
+        (Played(), "request_detailed", "request"),
+        (Played(version="0.31.0", body=PER_CHOICE, stream=None), "request_other", "request"),
+        (Played(version="0.23.0", body=SWITCHED_OFF, stream=None), "counters_between", "interval"),
+    ],
+    ids=["on the answer", "on the choice", "in the counters"],
+)
+def test_the_figures_of_any_vllm_are_found_in_a_stated_order(
+    played: Played, best: str, covers: str
+) -> None:
+    """17: three versions have them in three places; 1: which there are, cumulative or interval."""
+    with served(played) as root, httpx2.Client() as http:
+        server = Exchange(root, http, api_key=None, timeout_s=20, clock=time.monotonic)
+        found = probe_to_json(
+            build_probe_report(look(server, model=None, max_tokens=48, requests=True))
+        )
+    rungs = {rung["name"]: rung for rung in found["rungs"]}
+    assert found["best"] == best
+    assert rungs[best]["covers"] == covers
+    assert rungs["counters_since_start"]["covers"] == "cumulative"
+    above = found["rungs"][: rungs[best]["number"] - 1]
+    assert "tells" not in [rung["outcome"] for rung in above]
+
+
+@pytest.mark.parametrize(
+    ("histogram", "side", "check"),
+    [([97, 2, 1, 0], "low", "garbled text"), ([1, 1, 1, 97], "high", "do they loop")],
+)
+def test_acceptance_is_watched_for_garbled_text_and_for_loops(
+    histogram: Sequence[int], side: Side, check: str
+) -> None:
+    """14: the acceptance distribution as a production alarm, on either side and per segment."""
+    watcher = Watcher(
+        lambda _: FixedBand(Limits(1.3, 3.0)), by=("kind",), learn=20, min_steps=50, confirm=2
+    )
+    reports = []
+    for number in range(2):
+        collector = Collector(["kind"])
+        for kind, counts in (("chat", [40, 25, 20, 15]), ("code", histogram)):
+            collector.add(
+                Place("-"),
+                AcceptanceRecord(engine="vllm", k=3, histogram=counts, tags={"kind": kind}),
+            )
+        reports.append(watcher.see(Window(10.0 * number, 10.0 * number + 10, collector.finish())))
+    [event] = reports[1].events
+    assert (event.kind, event.side, event.row.name) == ("raised", side, "kind code, K = 3")
+    assert check in CHECKS[event.side]
+    assert reports[1].rows[0].state == "inside"

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from outrider.acceptance.figures import SegmentFigures, segment_figures
 from outrider.acceptance.survival import product_limit_survival
 from outrider.acceptance.totals import Totals
-from outrider.records.reading import AcceptanceRecord, Basis, Scope
+from outrider.records.cadence import cadence_of, longest_gap_ms
+from outrider.records.reading import AcceptanceRecord, Basis, Cadence, Scope
 from outrider.records.tabulate import tabulate
 from outrider.records.validation import validated
 
@@ -33,7 +34,8 @@ def a_record(
 
 
 def totals_of(records: Sequence[AcceptanceRecord], k: int) -> Totals:
-    return Totals.empty(k).with_rows(tabulate(records, k))
+    longest = longest_gap_ms(record.cadence for record in records)
+    return Totals.empty(k).with_rows(tabulate(records, k), longest_gap_ms=longest)
 
 
 def figures_of(
@@ -282,6 +284,37 @@ def test_chunks_are_set_against_the_tokens_of_the_same_records() -> None:
     assert figures.tokens_per_chunk == pytest.approx(1.6)
     assert figures.repetitive_share == pytest.approx(1 / 3)
     assert (figures.completion_tokens, figures.explained_tokens) == (32, 32)
+
+
+def test_each_answer_counts_once_in_the_gap_cv_and_each_gap_in_the_mean() -> None:
+    uneven, even = cadence_of([[10, 10, 10, 50]]), cadence_of([[40, 40]])
+    records = [a_record([4, 6], k=1, cadence=each) for each in (uneven, even, None)]
+    cadence = figures_of(records, k=1).cadence
+    assert cadence is not None
+    assert (cadence.gaps, cadence.answers, cadence.longest_gap_ms) == (6, 2, 50)
+    assert cadence.mean_gap_ms.value == pytest.approx(160 / 6)
+    assert cadence.gap_cv.value == pytest.approx((300**0.5 / 20 + 0) / 2)
+    assert figures_of(records[2:], k=1).cadence is None
+
+
+def test_the_cadence_has_intervals_over_answers() -> None:
+    cadences = [cadence_of([[10, 10 + 5 * number, 20]]) for number in range(12)]
+    records = [a_record([4, 6], k=1, cadence=each) for each in cadences]
+    found = figures_of(records, k=1, draws=500).cadence
+    assert found is not None
+    for figure in (found.mean_gap_ms, found.gap_cv):
+        assert figure.value is not None
+        assert figure.interval is not None
+        assert figure.interval.low < figure.value < figure.interval.high
+
+
+def test_gaps_of_all_answers_together_have_no_cv() -> None:
+    pooled = Cadence(answers=0, gap_cv_sum=0, gaps=9, gap_sum_ms=180, longest_gap_ms=50)
+    cadence = figures_of([a_record([4, 6], k=1, cadence=pooled)], k=1).cadence
+    assert cadence is not None
+    assert (cadence.mean_gap_ms.value, cadence.longest_gap_ms) == (20, 50)
+    assert cadence.gap_cv.value is None
+    assert "gaps of single answers" in (cadence.gap_cv.reason or "")
 
 
 def test_records_of_several_requests_have_no_mean_by_request() -> None:

@@ -38,7 +38,8 @@ Run = Callable[..., Result]
 @pytest.fixture(scope="session")
 def run() -> Iterator[Run]:
     """Runs `outrider` with the given arguments, in this process."""
-    terminate, threads = signal.getsignal(signal.SIGTERM), torch.get_num_threads()
+    numbers = (signal.SIGTERM, signal.SIGHUP)
+    handlers, threads = [*map(signal.getsignal, numbers)], torch.get_num_threads()
 
     def run_here(*arguments: object) -> Result:
         out, err = io.StringIO(), io.StringIO()
@@ -51,7 +52,8 @@ def run() -> Iterator[Run]:
         return Result(stopped.value.code, out.getvalue(), err.getvalue())
 
     yield run_here
-    signal.signal(signal.SIGTERM, terminate)
+    for number, handler in zip(numbers, handlers, strict=True):
+        signal.signal(number, handler)
     torch.set_num_threads(threads)
 
 

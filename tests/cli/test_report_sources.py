@@ -193,6 +193,7 @@ class Metrics(BaseHTTPRequestHandler):
         super().__init__(*arguments)
 
     def do_GET(self) -> None:
+        assert self.path == "/metrics"
         page = next(self._pages)
         self.send_response(200)
         self.send_header("Content-Length", str(len(page)))
@@ -219,9 +220,26 @@ def test_a_url_is_scraped_twice_with_for(run: Run, server: str) -> None:
     assert content["segments"][0]["steps"] == 3183
 
 
-def test_a_url_is_a_source(run: Run, server: str) -> None:
-    content = as_json(run("report", server, "--format", "json"))
+@pytest.mark.parametrize("page", ["/metrics", "", "/v1"])
+def test_a_url_is_a_source(page: str, run: Run, server: str) -> None:
+    """A server alone is read at /metrics; its password is not shown."""
+    url = server.removesuffix("/metrics") + page
+    content = as_json(run("report", url.replace("//", "//me:secret@"), "--format", "json"))
     assert content["segments"][0]["steps"] == 3325 - 3183
+    assert content["sources"] == [url]
+
+
+def test_a_server_without_its_scheme_is_told_how_to_write_it(run: Run) -> None:
+    assert "write http://localhost:8000" in run("report", "localhost:8000").err
+
+
+def test_a_password_is_in_no_message(run: Run) -> None:
+    url = "http://me:secret@127.0.0.1:9"
+    for arguments in (("report", url, "--for", "10ms"), ("watch", url)):
+        result = run(*arguments)
+        assert result.exit_code == 2
+        assert "127.0.0.1:9/metrics" in result.err
+        assert "secret" not in result.out + result.err
 
 
 def test_partial_reports_merge_to_the_report_of_all(
@@ -275,6 +293,29 @@ def test_a_report_is_a_baseline_for_the_next(run: Run, responses: Path, tmp_path
 @pytest.mark.parametrize(("least", "code"), [("1.1", 0), ("2.9", 1)])
 def test_a_number_is_a_gate(least: str, code: int, run: Run, responses: Path) -> None:
     assert run("report", responses, "--fail-under", least).exit_code == code
+
+
+@pytest.mark.parametrize(
+    ("name", "later"), [("text", "\nSegments"), ("md", "## Segments"), ("html", "Segments</h2>")]
+)
+def test_what_was_expected_stands_near_the_top_and_changes_no_exit_code(
+    name: str, later: str, run: Run, responses: Path
+) -> None:
+    result = run("report", responses, "--expect", "2.95,k=2,dataset=mt-bench", "--format", name)
+    assert (result.exit_code, result.err) == (0, "")
+    titles = ("Expected and measured", "What may cause it", later)
+    assert sorted(titles, key=result.out.index) == list(titles)
+    assert "Expected and measured" not in run("report", responses, "--format", name).out
+
+
+def test_a_stored_report_is_what_the_next_is_expected_to_be(
+    run: Run, responses: Path, tmp_path: Path
+) -> None:
+    stored = tmp_path / "stored.json"
+    assert run("report", responses, "--format", "json", "--output", stored).exit_code == 0
+    content = as_json(run("report", responses, "--expect", stored, "--format", "json"))
+    told = [each["expected"]["outcome"] for each in (*content["segments"], *content["whole"])]
+    assert set(told) == {"as expected"}
 
 
 @pytest.mark.parametrize(
@@ -367,6 +408,12 @@ def test_an_evidence_file_alone_gives_its_run_and_its_segments(run: Run, finishe
         (("--before", "missing", "--after", AFTER), "missing does not exist"),
         (("--before", AFTER, "--after", BEFORE), "swap the two"),
         (("[1, 2]", "--partial", "a.partial", "--fail-under", "1"), "--partial with --fail-under"),
+        (("[1, 2]", "--partial", "a.partial", "--expect", "2"), "--partial with --expect"),
+        (("[1, 2]", "--expect", "abc"), "--expect abc: no such file"),
+        (("[1, 2]", "--expect", "0.5"), "--expect 0.5"),
+        (("[1, 2]", "--expect", "a" * 5000), ": file name too long"),
+        (("[1, 2]", "--expect", "5,k=-1"), "k to be a whole number"),
+        (("[1, 2]", "--expect", "5,colour=red"), "NAME=VALUE with one of template"),
         (("[1, 2]", "--for", "60s"), "--for 60s with [1, 2]"),
         (("http://127.0.0.1:9/", "--for", "soon"), "--for soon"),
         (("[1, 2]", "--step-cost", "cheap"), "--step-cost cheap"),

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outrider.records.reading import AcceptanceRecord, InvalidRecord
+from outrider.records.reading import AcceptanceRecord, Cadence, InvalidRecord
 from outrider.records.validation import LONGEST_DRAFT, MOST_COUNTED, validated
 
 SOUND: dict[str, Any] = {
@@ -188,3 +188,33 @@ def test_every_run_passes_with_its_lists_its_table_and_its_histogram(
         )
     )
     assert (record.steps, record.accepted) == (len(accepted), sum(accepted))
+
+
+CADENCE: dict[str, Any] = {
+    "answers": 2,
+    "gap_cv_sum": 0.9,
+    "gaps": 5,
+    "gap_sum_ms": 100.0,
+    "longest_gap_ms": 40.0,
+}
+
+
+def test_a_sound_cadence_passes_as_it_is() -> None:
+    for changes in ({}, {"answers": 0, "gap_cv_sum": 0}, {"gap_sum_ms": 0, "longest_gap_ms": 0}):
+        record = AcceptanceRecord(**SOUND, cadence=Cadence(**{**CADENCE, **changes}))
+        assert validated(record) == record
+
+
+@pytest.mark.parametrize("value", [-1, 10**30, float("nan"), float("inf"), True, "4", None])
+@pytest.mark.parametrize("name", sorted(CADENCE))
+def test_whatever_is_no_time_and_no_count_is_refused_in_a_cadence(name: str, value: Any) -> None:
+    with pytest.raises(InvalidRecord):
+        validated(AcceptanceRecord(**SOUND, cadence=Cadence(**{**CADENCE, name: value})))
+
+
+@pytest.mark.parametrize(
+    "changes", [{"answers": 3}, {"gaps": 0}, {"longest_gap_ms": 101}, {"longest_gap_ms": 19}]
+)
+def test_a_cadence_that_contradicts_itself_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(InvalidRecord, match="gaps"):
+        validated(AcceptanceRecord(**SOUND, cadence=Cadence(**{**CADENCE, **changes})))

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from outrider.acceptance.cadence import CadenceFigures, cadence_figures
 from outrider.acceptance.columns import OUTPUT_BANDS
 from outrider.acceptance.estimate import Estimate
 from outrider.acceptance.reach import (
@@ -63,7 +64,8 @@ class SegmentFigures:
     reached; `survival_estimator` is "tail" where draft lengths are unknown, and `survival_reason`
     then says so. `positions` is empty where nothing tells how far steps got. `bands` is empty
     without the lengths of each step. `completion_tokens` and `explained_tokens` (A + S) are over
-    the records that tell both; `tokens_per_chunk` is of streams. `repetitive_share` is the
+    the records that tell both; `tokens_per_chunk` is of streams, and `cadence` None where no record
+    tells when their events arrived. `repetitive_share` is the
     part of all records whose text was found to repeat itself, None where no text was looked at.
     `cached_share` is the part of the prompt tokens that came from the prefix cache, None unless all
     records tell. `stepping_records` are those with a step, which M by request is the mean of.
@@ -98,6 +100,7 @@ class SegmentFigures:
     survival_reason: str | None = None
     stepping_records: int | None = None
     cached_share: float | None = None
+    cadence: CadenceFigures | None = None
 
 
 def segment_figures(
@@ -140,6 +143,7 @@ def segment_figures(
         completion_tokens=count("completion_tokens") if told else None,
         explained_tokens=count("explained_tokens") if told else None,
         tokens_per_chunk=_share(count("chunked_tokens"), count("chunks")),
+        cadence=cadence_figures(totals, estimates),
         repetitive_share=_share(count("repetitive"), count("records"))
         if count("text_seen")
         else None,

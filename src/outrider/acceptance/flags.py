@@ -36,6 +36,10 @@ WIDEST_INTERVAL = 0.25
 """Ends a quarter of M apart differ by more speed than most settings do."""
 FEWEST_STEPS_OF_BAND = 50
 LOOKUP_METHODS = frozenset({"ngram", "ngram_gpu", "suffix"})
+BROKEN_DRAFTER_CHECK = (
+    "check that drafter and target have the same tokenizer and chat template, the drafter's weights"
+    " and quantisation, and the ids of the target layers it reads"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +92,7 @@ def _broken_drafter(segment: _Segment) -> Flag | None:
     return Flag(
         "broken_drafter",
         f"broken drafter, not low acceptance: {f.accepted:,} accepted of {of}",
-        "check that drafter and target have the same tokenizer and chat template, the drafter's"
-        " weights and quantisation, and the ids of the target layers it reads; a lookup drafter"
-        " (n-gram, suffix) may just find nothing to copy",
+        f"{BROKEN_DRAFTER_CHECK}; a lookup drafter (n-gram, suffix) may just find nothing to copy",
     )
 
 

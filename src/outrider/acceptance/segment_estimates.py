@@ -4,6 +4,7 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from outrider.acceptance.cadence import NO_ANSWERS, NO_GAPS
 from outrider.acceptance.columns import OUTPUT_BANDS, Columns
 from outrider.acceptance.estimate import Estimate, estimate
 from outrider.acceptance.intervals import FloatArray
@@ -37,6 +38,8 @@ def segment_estimates(
     undefined = _Undefined(
         draft_acceptance_rate="nothing was drafted (D = 0)",
         coverage="no record tells its decode steps",
+        mean_gap_ms=NO_GAPS,
+        gap_cv=NO_ANSWERS,
     )
     estimates = estimate(
         totals.rows,
@@ -85,6 +88,8 @@ def _figures(
         "immediate_failure_rate": histogram[..., 0] / steps,
         "full_draft_rate": histogram[..., -1] / steps,
         "coverage": column("covered_steps") / column("decode_steps"),
+        "mean_gap_ms": column("gap_sum_ms") / column("gaps"),
+        "gap_cv": column("gap_cv_sum") / column("gap_answers"),
     }
     reach = reach_of(sums, columns, estimator, positions)
     naive = steps_that_reached(sums, columns)[..., 1:] / steps[..., np.newaxis]

@@ -18,6 +18,7 @@ from outrider.records.collecting import Collection, Collector
 from outrider.records.reading import Place
 from outrider.records.scrape import Scrape, difference, read_scrape, scrape_url, swapped
 from outrider.records.segment_keys import BASE_KEYS
+from outrider.records.sources.addresses import is_url, without_password
 from outrider.records.sources.opening import OpenSource, open_sources
 
 TIMEOUT_S = 10.0
@@ -38,9 +39,14 @@ class Asked:
 
     @property
     def named(self) -> tuple[str, ...]:
-        """Everything that is read."""
-        pair = [f"{self.before} to {self.after}"] if self.before and self.after else []
-        return (*self.sources, *pair)
+        """Everything that is read, as it may be shown."""
+        pair = [self.pair] if self.before and self.after else []
+        return (*map(without_password, self.sources), *pair)
+
+    @property
+    def pair(self) -> str:
+        """The two scrapes, as they may be shown."""
+        return " to ".join(without_password(name or "") for name in (self.before, self.after))
 
 
 def gather(asked: Asked) -> Collection:
@@ -54,7 +60,7 @@ def gather(asked: Asked) -> Collection:
             collection = _watch(asked.sources[0], parse_duration_s("--for", asked.interval), http)
         else:
             collection = _read(asked, forced, by, http)
-    _check_keys(by, collection)
+    check_keys(by, collection)
     return collection
 
 
@@ -74,22 +80,23 @@ def _read(asked: Asked, forced: Adapter | None, by: list[str], http: httpx2.Clie
             "swap the two",
         )
     for reading in difference(before, after):
-        collector.add(Place(f"{asked.before} to {asked.after}"), reading)
+        collector.add(Place(asked.pair), reading)
     return collector.finish()
 
 
 def _watch(url: str, interval_s: float, http: httpx2.Client) -> Collection:
     before = scrape_url(url, http)
-    print(f"outrider: scraping {url} again in {interval_s:g} s", file=sys.stderr)  # noqa: T201
+    shown = without_password(url)
+    print(f"outrider: scraping {shown} again in {interval_s:g} s", file=sys.stderr)  # noqa: T201
     time.sleep(interval_s)
     collector = Collector()
     for reading in difference(before, scrape_url(url, http)):
-        collector.add(Place(url), reading)
+        collector.add(Place(shown), reading)
     return collector.finish()
 
 
 def _scrape(name: str, http: httpx2.Client) -> Scrape:
-    if _is_url(name):
+    if is_url(name):
         return scrape_url(name, http)
     for source in open_sources(name, stdin=_stdin(), http=http):
         if isinstance(source, OpenSource):
@@ -112,7 +119,7 @@ def _check(asked: Asked) -> None:
             "no source", "files, folders, URLs or -", "name what to read, e.g. responses.jsonl"
         )
     if asked.interval is not None and (
-        len(asked.sources) != 1 or not _is_url(asked.sources[0]) or asked.before is not None
+        len(asked.sources) != 1 or not is_url(asked.sources[0]) or asked.before is not None
     ):
         raise InvalidSetting(
             f"--for {asked.interval} with {', '.join(asked.named)}",
@@ -123,7 +130,8 @@ def _check(asked: Asked) -> None:
         raise InvalidSetting(f"--jobs {asked.jobs}", "at least 1", "leave it out")
 
 
-def _check_keys(by: list[str], collection: Collection) -> None:
+def check_keys(by: list[str], collection: Collection) -> None:
+    """Raise InvalidSetting for a key that no record has, or that has too many values."""
     if not collection.used:
         return
     for name in by:
@@ -141,7 +149,3 @@ def _check_keys(by: list[str], collection: Collection) -> None:
                 f"one of {', '.join(known)}",
                 f"use --by {near[0]}" if near else "choose one of them",
             )
-
-
-def _is_url(name: str) -> bool:
-    return name.startswith(("http://", "https://"))

@@ -10,8 +10,10 @@ from typing import Annotated
 
 import typer
 
+from outrider.cli.probe import probe
 from outrider.cli.report import report
 from outrider.cli.tune import tune
+from outrider.cli.watch import watch
 from outrider.errors import OutriderError
 
 app = typer.Typer(
@@ -23,6 +25,8 @@ app = typer.Typer(
 )
 app.command()(tune)
 app.command()(report)
+app.command()(watch)
+app.command()(probe)
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001  typer's way to call back
@@ -48,6 +52,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
     signal.signal(signal.SIGTERM, _terminate)
+    # A terminal that closes; nohup has it ignored, and Windows knows none.
+    hangup = getattr(signal, "SIGHUP", None)
+    if hangup is not None and signal.getsignal(hangup) is signal.SIG_DFL:
+        signal.signal(hangup, _terminate)
     if isinstance(sys.stdout, io.TextIOWrapper):
         # A terminal or file that has no ρ gets a question mark instead of a failure.
         sys.stdout.reconfigure(errors="replace")

@@ -20,6 +20,8 @@ from outrider.records.partial import write_partial
 from outrider.report.acceptance.as_json import write_run_json
 from outrider.report.acceptance.building import build_acceptance_report
 from outrider.report.acceptance.document import AcceptanceReport
+from outrider.report.acceptance.expected.asked import read_expected
+from outrider.report.acceptance.expected.holding import held_against
 from outrider.report.acceptance.formats import FORMATS, report_format
 from outrider.report.acceptance.gate import run_gate
 from outrider.report.cells import counted
@@ -71,6 +73,10 @@ def report(
     fail_under: Annotated[
         Text, typer.Option(help="Exit with 1 if M is below this number or this JSON report's.")
     ] = None,
+    expect: Annotated[
+        Text,
+        typer.Option(help="The M that was expected, as 5.5,k=7,engine=sglang, or a JSON report."),
+    ] = None,
     jobs: Annotated[
         int | None, typer.Option(help="Processes that read large files.  [default: the cores]")
     ] = None,
@@ -86,6 +92,7 @@ def report(
         format_name = suffix if suffix in FORMATS else "text"
     write_report = report_format(format_name)
     cost = None if step_cost is None else read_step_cost(step_cost)
+    expected = None if expect is None else read_expected(expect)
     asked = Asked(
         sources=tuple(sources or ()),
         by=tuple(name for names in by or () for name in names.split(",")),
@@ -99,9 +106,14 @@ def report(
         check_target(option, target, asked.named)
     if partial:
         given = {"--fail-under": fail_under, "--step-cost": step_cost, "--output": output}
+        given["--expect"] = expect
         check_alone("--partial", [name for name, value in given.items() if value is not None])
     console = FileOutput(output) if output else Output()
-    run = None if any_given(by, from_name, step_cost, partial, fail_under) else _sole_run(asked)
+    run = (
+        None
+        if any_given(by, from_name, step_cost, partial, fail_under, expect)
+        else _sole_run(asked)
+    )
     if run and format_name == "text":
         _write(console, lambda: write_terminal(build_document(read_evidence(run)), console))
         return
@@ -119,6 +131,8 @@ def report(
         step_cost=cost,
         step_cost_text=step_cost,
     )
+    if expected is not None:
+        found = held_against(found, expected)
     if run and format_name == "json":
         document = build_document(read_evidence(run))
         _write(console, lambda: write_run_json(found, document, console))

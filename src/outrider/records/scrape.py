@@ -13,6 +13,7 @@ from prometheus_client.samples import Sample
 from outrider.errors import UnreadableSource
 from outrider.records.adapters.positions import histogram_of_positions
 from outrider.records.reading import AcceptanceRecord, BadRecord, NoMetrics, Reading, Scope
+from outrider.records.sources.addresses import page_address, without_password
 from outrider.records.validation import MOST_COUNTED
 
 CounterName = Literal["drafts", "draft_tokens", "accepted_tokens", "accepted_tokens_per_pos"]
@@ -91,26 +92,24 @@ def scrape_of_lines(lines: Iterable[tuple[int, str]]) -> Scrape:
 
 
 def scrape_url(url: str, http: httpx2.Client) -> Scrape:
-    """Read the page at an address, at /metrics where it names no path.
+    """Read the page at an address, at /metrics where it names a server alone.
 
     Raises UnreadableSource where no such page comes back.
     """
+    shown = without_password(page_address(url))
     pieces: list[str] = []
     length = 0
     try:
-        address = httpx2.URL(url)
-        if address.path in {"", "/"}:
-            address = address.copy_with(path="/metrics")
-        with http.stream("GET", address) as response:
+        with http.stream("GET", page_address(url)) as response:
             if response.status_code != httpx2.codes.OK:
-                raise _no_page(f"{address} answers {response.status_code}")
+                raise _no_page(f"{shown} answers {response.status_code}")
             for piece in response.iter_text():
                 pieces.append(piece)
                 length += len(piece)
                 if length > _LARGEST_PAGE:
-                    raise _no_page(f"{address} sends more than {_LARGEST_PAGE >> 20} MiB")
+                    raise _no_page(f"{shown} sends more than {_LARGEST_PAGE >> 20} MiB")
     except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as error:
-        raise _no_page(f"{url}: {str(error) or type(error).__name__}") from error
+        raise _no_page(f"{shown}: {str(error) or type(error).__name__}") from error
     return read_scrape("".join(pieces))
 
 
@@ -135,11 +134,12 @@ def since_start(scrape: Scrape) -> list[Reading]:
     return readings
 
 
-def difference(before: Scrape, after: Scrape) -> list[Reading]:
+def difference(before: Scrape, after: Scrape, *, by_rank: bool = False) -> list[Reading]:
     """Return what a server did between two scrapes: a record per model and K, or why there is none.
 
-    An engine that restarted in between counts from its restart, and the record is tagged
-    `counters_reset`. Lines that could not be read are among the readings.
+    With `by_rank` each engine of a server has a record of its own, tagged `rank`. An engine that
+    restarted in between counts from its restart, and the record is tagged `counters_reset`. Lines
+    that could not be read are among the readings.
     """
     readings: list[Reading] = [
         BadRecord(f"line {number} of the {which} scrape: {reason}")
@@ -159,13 +159,17 @@ def difference(before: Scrape, after: Scrape) -> list[Reading]:
             between[series] = count - before.counts[series]
         elif not before.bad:  # A counter that a damaged line may have held is unknown, not new.
             between[series] = count
-    for group in _groups(between, readings):
+    groups = _groups(between, readings)
+    if by_rank:
+        groups = [[engine] for group in groups for engine in group]
+    for group in groups:
+        rank = {"rank": group[0].engine.removeprefix("engine ") or "only"} if by_rank else {}
         reset = any((engine.model, engine.engine) in restarted for engine in group)
         readings.append(
             _reading(
                 group,
                 Scope.INTERVAL,
-                tags={"counters_reset": "yes"} if reset else {},
+                tags={**rank, **({"counters_reset": "yes"} if reset else {})},
                 idle="nothing was drafted between the two scrapes",
             )
         )

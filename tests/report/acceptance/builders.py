@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 
 from outrider.records.collecting import Collection, Collector
-from outrider.records.reading import AcceptanceRecord, Place, Reading, Scope, TagValue
+from outrider.records.reading import AcceptanceRecord, Cadence, Place, Reading, Scope, TagValue
 
 
 def record(
@@ -12,6 +12,7 @@ def record(
     engine: str = "vllm",
     scope: Scope = Scope.REQUEST,
     completion_tokens: int | None = None,
+    cadence: Cadence | None = None,
     **tags: TagValue,
 ) -> AcceptanceRecord:
     """A record whose drafts were all K long."""
@@ -24,6 +25,7 @@ def record(
         drafted=k * sum(histogram),
         requests=1 if scope is Scope.REQUEST else None,
         completion_tokens=completion_tokens,
+        cadence=cadence,
         tags=tags,
     )
 

@@ -19,6 +19,9 @@ from outrider.report.acceptance.document import (
     SegmentReport,
     Split,
 )
+from outrider.report.acceptance.expected.asked import read_expected
+from outrider.report.acceptance.expected.expectation import Cause, Expectation
+from outrider.report.acceptance.expected.holding import held_against
 from outrider.report.definitions import Definition
 
 ONE_REQUEST = "a single request gives no interval"
@@ -587,6 +590,12 @@ HOSTILE_TEXTS = (
 )
 
 
+def below_its_card() -> AcceptanceReport:
+    """A split report beside what a card promised under other conditions."""
+    wanted = "5.5,k=7,engine=sglang,dataset=mt-bench,temperature=0,model=org/target-8b"
+    return held_against(split_report(), read_expected(wanted))
+
+
 def hostile(text: str) -> AcceptanceReport:
     """A report with that text wherever words come from outside."""
     report = split_report()
@@ -601,6 +610,10 @@ def hostile(text: str) -> AcceptanceReport:
             flags=tuple(replace(flag, detail=text) for flag in each.flags),
             draft_length=None,
             draft_length_reason=text,
+            expected=Expectation(
+                *(text, 5.5, 5.45, 5.55, 7, "below", -3.0, -0.5, text),
+                causes=(Cause(text, "differs", text, text),),
+            ),
         )
 
     return replace(
@@ -622,6 +635,14 @@ def hostile(text: str) -> AcceptanceReport:
 
 SAMPLES: Mapping[str, Callable[[], AcceptanceReport]] = {
     sample.__name__: sample
-    for sample in (one_segment, split_report, mixed_k, estimated, withheld, many_segments)
+    for sample in (
+        one_segment,
+        split_report,
+        mixed_k,
+        estimated,
+        withheld,
+        many_segments,
+        below_its_card,
+    )
 }
 """Every report by name, to run a test on each."""

@@ -5,6 +5,7 @@ import pytest
 from rich.console import Console
 from tests.report.acceptance.builders import collected, record, two_kinds
 
+from outrider.records.cadence import cadence_of
 from outrider.records.reading import AcceptanceRecord, NoMetrics
 from outrider.report.acceptance.as_json import report_to_json, write_json
 from outrider.report.acceptance.building import build_acceptance_report
@@ -57,6 +58,27 @@ def test_intervals_are_pairs_around_their_value() -> None:
     [segment] = content["segments"]
     low, high = segment["mean_acceptance_length_ci"]
     assert low < segment["mean_acceptance_length"] < high
+
+
+def test_the_cadence_stands_beside_the_tokens_per_chunk() -> None:
+    streamed = [record([4, 2, 1], cadence=cadence_of([gaps])) for gaps in ([1, 3], [10, 10, 40])]
+    content = report_to_json(build_acceptance_report(collected(streamed), sources=["a"]))
+    [segment] = content["segments"]
+    assert (segment["gaps"], segment["gap_answers"]) == (5, 2)
+    assert segment["mean_gap_ms"] == pytest.approx(64 / 5)
+    # Mean 2, deviation 1; mean 20, deviation sqrt(200).
+    assert segment["gap_cv"] == pytest.approx((1 / 2 + 200**0.5 / 20) / 2)
+    assert segment["longest_gap_ms"] == 40
+    assert segment["gap_cv_ci"] is segment["mean_gap_ms_ci"] is None
+    assert segment["gap_cv_reason"]
+
+
+def test_an_unknown_cadence_is_null_with_its_reason() -> None:
+    content = report_to_json(build_acceptance_report(collected([record([4, 2])]), sources=["a"]))
+    [segment] = content["segments"]
+    for name in ("gaps", "gap_answers", "mean_gap_ms", "gap_cv", "longest_gap_ms"):
+        assert segment[name] is None, name
+    assert "when the events of a stream arrived" in segment["gap_cv_reason"]
 
 
 def test_unknown_is_null_and_never_zero() -> None:

@@ -12,13 +12,16 @@ from rich.cells import cell_len
 from rich.console import Console
 from tests.report.acceptance.samples import (
     HOSTILE_TEXTS,
+    ONE_REQUEST,
     SAMPLES,
     hostile,
+    known,
     many_segments,
     one_segment,
     split_report,
 )
 
+from outrider.acceptance.cadence import CadenceFigures
 from outrider.acceptance.estimate import Estimate
 from outrider.acceptance.flags import Flag
 from outrider.report.acceptance.document import AcceptanceReport, SegmentReport
@@ -222,6 +225,29 @@ def test_each_figure_of_a_segment_says_what_it_is_of() -> None:
         ["H_K/S %", "7.0", "3 of 43 steps"],
         ["coverage %", "– [a]", "share of decode steps with a draft"],
         ["wasted", "119", "of 129 drafted tokens"],
+    ]
+
+
+def test_the_cadence_of_streams_is_among_the_figures_where_it_is_known() -> None:
+    report = one_segment()
+    [segment] = report.segments
+    cadence = CadenceFigures(
+        gaps=120,
+        answers=4,
+        mean_gap_ms=known(20.0),
+        gap_cv=Estimate(0.866, None, ONE_REQUEST),
+        longest_gap_ms=50.0,
+    )
+    figures = replace(segment.figures, tokens_per_chunk=1.25, cadence=cadence)
+    rows = rows_of(
+        render(replace(report, segments=(replace(segment, figures=figures),))), "  M  ", "  [a]"
+    )
+
+    assert rows[-4:] == [
+        ["per chunk", "1.25", "tokens per event of a stream"],
+        ["mean gap ms", "20.0", "between events within an answer: 120 gaps"],
+        ["gap CV", "0.87", "within an answer, each counts once: 4 answers"],
+        ["longest gap ms", "50.0", "within an answer, 2.5 times the mean"],
     ]
 
 

@@ -6,6 +6,7 @@ from typing import Any
 from pydantic import TypeAdapter
 from rich.console import Console
 
+from outrider.acceptance.cadence import NO_GAPS, CadenceFigures
 from outrider.acceptance.estimate import Estimate
 from outrider.report.acceptance.document import AcceptanceReport, SegmentReport
 from outrider.report.run.as_json import document_to_json
@@ -60,6 +61,7 @@ def _segment(segment: SegmentReport) -> dict[str, Any]:
     return {
         "name": segment.name,
         "segment": dict(segment.values),
+        "also": {name: list(values) for name, values in segment.also.items()},
         "k": figures.k,
         "records": figures.records,
         "requests": figures.requests,
@@ -99,6 +101,7 @@ def _segment(segment: SegmentReport) -> dict[str, Any]:
         "completion_tokens": figures.completion_tokens,
         "explained_tokens": figures.explained_tokens,
         "tokens_per_chunk": figures.tokens_per_chunk,
+        **_cadence(figures.cadence),
         "cached_share": figures.cached_share,
         "repetitive_share": figures.repetitive_share,
         "best_k": None if choice is None else choice.best_k,
@@ -106,6 +109,18 @@ def _segment(segment: SegmentReport) -> dict[str, Any]:
         "draft_lengths": None if choice is None else _plain(choice),
         "flags": [_plain(flag) for flag in segment.flags],
         "reconciliation": [_plain(identity) for identity in segment.reconciliation],
+        "expected": None if segment.expected is None else _plain(segment.expected),
+    }
+
+
+def _cadence(cadence: CadenceFigures | None) -> dict[str, Any]:
+    unknown = Estimate.missing(NO_GAPS)
+    return {
+        "gaps": None if cadence is None else cadence.gaps,
+        "gap_answers": None if cadence is None else cadence.answers,
+        **_estimate("mean_gap_ms", unknown if cadence is None else cadence.mean_gap_ms),
+        **_estimate("gap_cv", unknown if cadence is None else cadence.gap_cv),
+        "longest_gap_ms": None if cadence is None else cadence.longest_gap_ms,
     }
 
 

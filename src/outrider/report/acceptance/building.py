@@ -79,6 +79,7 @@ class _Builder:
             reconciliation=reconcile(totals, figures),
             draft_length=choice,
             draft_length_reason=reason,
+            also=self.grouping.also(key),
         )
 
     def _draft_length(

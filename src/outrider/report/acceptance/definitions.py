@@ -70,6 +70,27 @@ DEFINITIONS = (
         "output position", "M over the steps that began in a band of the answer, in tokens from 0"
     ),
     Definition(
+        "per chunk",
+        "output tokens per event of a stream; under speculation an event carries what a step emits,"
+        " so that it is no token and holds more of them as M grows",
+    ),
+    Definition(
+        "mean gap",
+        "time between two events within an answer, in ms, over all gaps; the wait for the first is"
+        " none. Under speculation a gap is a step, not a token",
+    ),
+    Definition(
+        "gap CV",
+        "standard deviation over mean of the gaps within an answer, averaged over answers: 0 is an"
+        " even cadence, 1 as uneven as chance (Poisson), more comes in bursts. Of times alone,"
+        " whatever the tokens per gap",
+    ),
+    Definition(
+        "longest gap",
+        "longest stall within an answer, in ms; a maximum grows with the number of gaps and has no"
+        " interval",
+    ),
+    Definition(
         "intervals",
         "95 %, by a bootstrap over records (requests, or whole intervals of a server), as the"
         " steps of one are not independent; widened for few records, none for a single one",

@@ -1,12 +1,14 @@
 """The report on acceptance, whatever the sources and whatever form it is read in."""
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from outrider.acceptance.draft_length import DraftLengthChoice
 from outrider.acceptance.figures import SegmentFigures
 from outrider.acceptance.flags import Flag
 from outrider.acceptance.reconciliation import Identity
 from outrider.records.segment_keys import SegmentValue
+from outrider.report.acceptance.expected.expectation import Expectation
 from outrider.report.definitions import Definition
 
 
@@ -16,7 +18,8 @@ class SegmentReport:
 
     `name` is a short title made of the values that tell it from the other segments.
     `draft_length` is None without a step cost or where nothing can be said, `draft_length_reason`
-    then tells why.
+    then tells why. `also` has the values of all further keys that its records tell, none of a key
+    that was not kept. `expected` is None where nothing was expected.
     """
 
     name: str
@@ -26,6 +29,8 @@ class SegmentReport:
     reconciliation: tuple[Identity, ...]
     draft_length: DraftLengthChoice | None
     draft_length_reason: str | None
+    also: Mapping[str, tuple[SegmentValue, ...]] = field(default_factory=dict)
+    expected: Expectation | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 
+from outrider.acceptance.cadence import CadenceFigures
+from outrider.acceptance.estimate import Estimate
 from outrider.acceptance.figures import SegmentFigures
 from outrider.report.acceptance.blocks import Cell, Column, Table
 from outrider.report.acceptance.document import SegmentReport
@@ -21,6 +23,7 @@ def figures_table(segment: SegmentReport) -> Table:
             figures.immediate_failure_rate,
             figures.full_draft_rate,
             figures.coverage,
+            *_cadence_estimates(figures),
         )
     )
     rows = tuple(_figure_rows(figures, cells))
@@ -64,7 +67,25 @@ def _figure_rows(figures: SegmentFigures, cells: FigureCells) -> Iterator[tuple[
         cells.count(figures.wasted, why=NO_DRAFTED, rough=rough.rate),
         f"of {drafted} drafted tokens",
     )
-    yield from _text_rows(figures)
+    yield from _text_rows(figures, cells)
+
+
+def _cadence_estimates(figures: SegmentFigures) -> tuple[Estimate, ...]:
+    cadence = figures.cadence
+    return () if cadence is None else (cadence.mean_gap_ms, cadence.gap_cv)
+
+
+def _cadence_rows(cadence: CadenceFigures, cells: FigureCells) -> Iterator[tuple[Cell, ...]]:
+    yield (
+        "mean gap ms",
+        cells.rate(cadence.mean_gap_ms, 1),
+        f"between events within an answer: {counted(cadence.gaps, 'gap')}",
+    )
+    answers = "" if cadence.gap_cv.value is None else f": {counted(cadence.answers, 'answer')}"
+    yield "gap CV", cells.rate(cadence.gap_cv, 2), f"within an answer, each counts once{answers}"
+    mean = cadence.mean_gap_ms.value
+    times = f", {number(cadence.longest_gap_ms / mean, 1)} times the mean" if mean else ""
+    yield "longest gap ms", number(cadence.longest_gap_ms, 1), f"within an answer{times}"
 
 
 def _requests(figures: SegmentFigures) -> str:
@@ -82,7 +103,7 @@ def _requests(figures: SegmentFigures) -> str:
     return f"each counts once: {over}{with_steps}{resampled}"
 
 
-def _text_rows(figures: SegmentFigures) -> Iterator[tuple[Cell, ...]]:
+def _text_rows(figures: SegmentFigures, cells: FigureCells) -> Iterator[tuple[Cell, ...]]:
     if figures.completion_tokens is not None:
         explained = (
             ""
@@ -92,6 +113,8 @@ def _text_rows(figures: SegmentFigures) -> Iterator[tuple[Cell, ...]]:
         yield "output tokens", number(figures.completion_tokens), explained
     if figures.tokens_per_chunk is not None:
         yield "per chunk", number(figures.tokens_per_chunk, 2), "tokens per event of a stream"
+    if figures.cadence is not None:
+        yield from _cadence_rows(figures.cadence, cells)
     if figures.cached_share is not None:
         yield "cached %", percent(figures.cached_share), "of the prompt tokens, from prefix caching"
     if figures.repetitive_share is not None:

@@ -1,23 +1,22 @@
 """A gate against regressions: does the mean acceptance length lie below what it should be?"""
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, sqrt
-from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
-import msgspec
 from scipy.special import ndtri
 
 from outrider.acceptance.estimate import Estimate
 from outrider.acceptance.intervals import Interval
 from outrider.errors import InvalidSetting
-from outrider.report.acceptance.as_json import SCHEMA
+from outrider.report.acceptance.baseline import BaselineSegment, read_baseline, segment_key
 from outrider.report.acceptance.document import AcceptanceReport, SegmentReport
 
 CONFIDENCE = 0.95
 """How sure the gate is that M lies below the threshold before it fails."""
+
+_WHAT = "a number, or a report that `outrider report --format json` wrote"
 
 Outcome = Literal["pass", "fail", "unknown"]
 
@@ -39,19 +38,6 @@ class Threshold:
     source: str
 
 
-class _BaselineSegment(msgspec.Struct):
-    name: str
-    segment: dict[str, str | int | None]
-    mean_acceptance_length: float | None
-    mean_acceptance_length_ci: tuple[float, float] | None
-
-
-class _Baseline(msgspec.Struct):
-    schema: Literal["outrider.report/1"]
-    segments: list[_BaselineSegment]
-    whole: list[_BaselineSegment]
-
-
 def run_gate(report: AcceptanceReport, wanted: str) -> tuple[GateResult, ...]:
     """Hold the report against a number, or against the baseline report in the JSON file `wanted`.
 
@@ -64,9 +50,9 @@ def run_gate(report: AcceptanceReport, wanted: str) -> tuple[GateResult, ...]:
     if number is not None:
         threshold = Threshold(number, 0.0, f"{number:g}")
         return tuple(_judge(each, threshold) for each in report.whole or report.segments)
-    there = {_key(each.values): each for each in (*report.segments, *report.whole)}
-    baseline = _baseline(wanted)
-    results = tuple(_against(there, [*baseline.whole, *baseline.segments], wanted))
+    there = {segment_key(each.values): each for each in (*report.segments, *report.whole)}
+    baseline = read_baseline("--fail-under", wanted, _WHAT)
+    results = tuple(_against(there, baseline.entries, wanted))
     if all(result.outcome == "unknown" for result in results):
         raise InvalidSetting(
             f"--fail-under {wanted} has no segment of this report",
@@ -77,12 +63,12 @@ def run_gate(report: AcceptanceReport, wanted: str) -> tuple[GateResult, ...]:
 
 
 def _against(
-    there: Mapping[str, SegmentReport], baseline: Sequence[_BaselineSegment], source: str
+    there: Mapping[str, SegmentReport], baseline: Sequence[BaselineSegment], source: str
 ) -> Iterator[GateResult]:
     for entry in baseline:
         if entry.mean_acceptance_length is None:
             continue
-        segment = there.get(_key(entry.segment))
+        segment = there.get(segment_key(entry.segment))
         if segment is None:
             yield GateResult("unknown", f"{entry.name}: in {source}, not in this report")
             continue
@@ -131,20 +117,3 @@ def _number(text: str) -> float | None:
     if not isfinite(number):
         raise InvalidSetting(f"--fail-under {text}", "a finite number", "give the least M allowed")
     return number
-
-
-def _baseline(name: str) -> _Baseline:
-    what = "a number, or a report that `outrider report --format json` wrote"
-    path = Path(name)
-    if not path.is_file():
-        raise InvalidSetting(f"--fail-under {name}: no such file", what, "check the path")
-    try:
-        return msgspec.json.decode(path.read_bytes(), type=_Baseline)
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise InvalidSetting(
-            f"--fail-under {name}: not a report of schema {SCHEMA}", what, "write a new baseline"
-        ) from error
-
-
-def _key(values: Mapping[str, Any]) -> str:
-    return json.dumps(dict(values), sort_keys=True)

@@ -17,6 +17,7 @@ class Grouping:
     def __init__(self, collection: Collection) -> None:
         self.keys = tuple(collection.keys)
         self._cells = collection.cells
+        self._lost = collection.told_keys - {*self.keys, *BASE_KEYS}
 
     @property
     def identity(self) -> tuple[str, ...]:
@@ -46,6 +47,10 @@ class Grouping:
 
     def shared(self, segment: SegmentKey) -> dict[str, SegmentValue]:
         """Return the keys, besides the segment's own, that have one value in all of it."""
+        return {n: values[0] for n, values in self.also(segment).items() if len(values) == 1}
+
+    def also(self, segment: SegmentKey) -> dict[str, tuple[SegmentValue, ...]]:
+        """Return the values in a segment of every further key, none for keys that were not kept."""
         wanted = dict(segment)
         found: dict[str, set[SegmentValue]] = {name: set() for name in self.keys}
         for key in self._cells:
@@ -53,11 +58,12 @@ class Grouping:
             if all(told.get(name) == value for name, value in wanted.items()):
                 for name in self.keys:
                     found[name].add(told[name])
-        return {
-            name: next(iter(values))
+        listed = {
+            name: tuple(sorted(values, key=_rank))
             for name, values in found.items()
-            if len(values) == 1 and name not in wanted
+            if name not in wanted
         }
+        return listed | dict.fromkeys(sorted(self._lost), ())
 
     def _told(self, key: CellKey) -> dict[str, SegmentValue]:
         scope, engine, k, values = key

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from outrider.report.acceptance.blocks import Block, Heading, Item, Items, Paragraph, Terms
 from outrider.report.acceptance.document import AcceptanceReport, SegmentReport
+from outrider.report.acceptance.expected.blocks import expected_blocks
 from outrider.report.acceptance.flag_items import flag_items
 from outrider.report.acceptance.overview_table import overview_table
 from outrider.report.acceptance.record_blocks import record_blocks
@@ -34,6 +35,7 @@ def outline(report: AcceptanceReport) -> Iterator[Block]:
 def _body(report: AcceptanceReport, shared: str) -> Iterator[Block]:
     yield Heading(f"Acceptance: {_sources(report.sources)}", 1)
     yield Paragraph(report.verdict, "warning" if report.records.verdict_withheld else "verdict")
+    yield from expected_blocks(report)
     if flags := flag_items(report):
         yield Heading("Flags", 2)
         yield Items(flags, "warning")

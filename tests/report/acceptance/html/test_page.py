@@ -332,6 +332,16 @@ def test_an_identity_that_cannot_be_checked_neither_holds_nor_fails() -> None:
     assert "unknown against 53" in words
 
 
+def test_what_was_expected_has_every_segment_and_the_causes_of_the_undivided() -> None:
+    found = section(tree(SAMPLES["below_its_card"]()), "expected")
+    outcomes = {name: cells[0] for name, cells in rows(found.one("table")).items()}
+    assert outcomes == {"all": "below", "kind=chat": "below", "kind=copy": "cannot be compared"}
+    statuses = [each.text for each in found.all("span") if "severity" in each.attributes["class"]]
+    assert statuses.count("differs") == 2
+    assert len(statuses) == 9
+    assert not list(tree(split_report()).all("section", id="expected"))
+
+
 def test_the_records_are_accounted_for() -> None:
     words = section(tree(split_report()), "records").words
     assert "Read 45 Used 36 Without metrics 7 Bad, skipped 2" in words

@@ -22,12 +22,14 @@ from outrider.report.acceptance.html.charts import (
     draft_length_charts,
     histogram_charts,
 )
+from outrider.report.acceptance.html.expected import expected_section
 from outrider.report.acceptance.html.findings import find_findings
 from outrider.report.acceptance.html.identities import identity_groups
 from outrider.report.acceptance.html.overview import choices, tiles, without_choice
 from outrider.report.acceptance.html.survival_chart import survival_charts
 from outrider.report.acceptance.html.tables import (
     bands_table,
+    cadence_table,
     key_text,
     positions_table,
     segments_table,
@@ -86,6 +88,7 @@ def _contents(report: AcceptanceReport) -> dict[str, Any]:
         "several": len(segments) > 1,
         "definition": _glossary(report.definitions),
         "tiles": list(tiles(segments)),
+        "expected": expected_section(report),
         "findings": find_findings(report),
         "charts": charts,
         "shared": ", ".join(key_text(*each) for each in shared_values(segments)),
@@ -131,6 +134,7 @@ def _tables(report: AcceptanceReport) -> dict[str, Any]:
             if (table := positions_table(f"positions-{place}", segment)) is not None
         ],
         "bands": bands_table(report.segments),
+        "cadence": cadence_table(report.segments),
     }
 
 

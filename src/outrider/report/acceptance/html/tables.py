@@ -2,7 +2,8 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from outrider.acceptance.figures import BandFigures
+from outrider.acceptance.cadence import NO_GAPS
+from outrider.acceptance.figures import BandFigures, SegmentFigures
 from outrider.records.segment_keys import SegmentValue
 from outrider.report.acceptance.document import SegmentReport, Split
 from outrider.report.acceptance.html.cells import (
@@ -166,6 +167,40 @@ def bands_table(segments: Sequence[SegmentReport]) -> PageTable | None:
         if rows
         else None
     )
+
+
+def cadence_table(segments: Sequence[SegmentReport]) -> PageTable | None:
+    """Show how evenly the events of streams arrived; None where no segment tells of streams."""
+    notes = Notes()
+    rows = [
+        Row(segment.name, tuple(_cadence_cells(segment.figures, notes)))
+        for segment in segments
+        if segment.figures.cadence is not None or segment.figures.tokens_per_chunk is not None
+    ]
+    columns = (
+        Column("Segment"),
+        Column("Per event", "tokens", "per chunk"),
+        Column("Gaps", "", "mean gap"),
+        Column("Mean gap", "ms", "mean gap"),
+        Column("Gap CV", "", "gap CV"),
+        Column("Longest gap", "ms", "longest gap"),
+    )
+    return table("cadence", "Cadence of the streams", columns, rows, notes) if rows else None
+
+
+def _cadence_cells(figures: SegmentFigures, notes: Notes) -> Iterator[Cell]:
+    per_event, cadence = figures.tokens_per_chunk, figures.cadence
+    if per_event is None:
+        yield notes.missing("the source does not tell the tokens and the events of its answers")
+    else:
+        yield Cell(number(per_event, 2))
+    if cadence is None:
+        yield from (notes.missing(NO_GAPS),) * 4
+        return
+    yield Cell(number(cadence.gaps))
+    yield notes.estimate(cadence.mean_gap_ms, 1)
+    yield notes.estimate(cadence.gap_cv, 2)
+    yield Cell(number(cadence.longest_gap_ms, 1))
 
 
 def band_name(band: BandFigures) -> str:

@@ -1,0 +1,1 @@
+"""What was expected of a drafter, held against what was measured."""
