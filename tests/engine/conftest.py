@@ -7,24 +7,10 @@ from typing import Any
 
 import pytest
 import torch
+from tests.engine.models.tiny import save_tiny
 
 from outrider.engine.models.store import cache_directory, locate_model
 from outrider.errors import ModelUnavailable
-
-TINY = {
-    "hidden_size": 128,
-    "num_hidden_layers": 3,
-    "num_attention_heads": 4,
-    "num_key_value_heads": 2,
-    "head_dim": 64,
-    "intermediate_size": 72,
-    "vocab_size": 199,
-    "max_position_embeddings": 512,
-    "rms_norm_eps": 1e-4,
-    "rope_theta": 5_000.0,
-    "eos_token_id": None,
-    "bos_token_id": None,
-}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,28 +24,19 @@ def torch_threads() -> Iterator[None]:
 
 @pytest.fixture(scope="session")
 def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
-    """Saves a tiny Llama and returns its folder, the same one for the same arguments.
+    """Saves a tiny model as `save_tiny` does and returns its folder.
 
-    Keywords change the config. Logits of its random weights spread over several units. `rounded`
-    rounds the matrices, though not the norms, to bfloat16; `shard_size` splits the file.
+    It is the same one for the same arguments, by default a Llama.
     """
-    from transformers import LlamaConfig, LlamaForCausalLM  # noqa: PLC0415  takes seconds
+    saved: dict[str, Path] = {}
 
-    @cache
-    def save(*, rounded: bool = False, shard_size: str = "1GB", **changes: Any) -> Path:
-        generator = torch.Generator().manual_seed(20)
-        model = LlamaForCausalLM(LlamaConfig(**TINY | changes))
-        for weight in model.parameters():
-            if weight.dim() == 1:
-                random = 0.5 + torch.rand(weight.shape, generator=generator)
-            else:
-                random = torch.randn(weight.shape, generator=generator)
-                random *= 1.5 * weight.shape[1] ** -0.5
-                random = random.bfloat16().float() if rounded else random
-            weight.data = random
-        folder = tmp_path_factory.mktemp("llama")
-        model.save_pretrained(folder, max_shard_size=shard_size)
-        return folder
+    def save(**settings: Any) -> Path:
+        key = repr(sorted(settings.items()))
+        if key not in saved:
+            folder = tmp_path_factory.mktemp("tiny")
+            save_tiny(folder, **settings)
+            saved[key] = folder
+        return saved[key]
 
     return save
 
@@ -67,11 +44,11 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 @pytest.fixture(scope="session")
 def reference() -> Callable[..., torch.Tensor]:
     """Logits [T, V] of a folder's model after each of T tokens, as transformers computes them."""
-    from transformers import LlamaForCausalLM  # noqa: PLC0415  takes seconds
+    from transformers import AutoModelForCausalLM  # noqa: PLC0415  takes seconds
 
     @cache
     def load(folder: Path, dtype: torch.dtype) -> Any:
-        return LlamaForCausalLM.from_pretrained(folder, dtype=dtype)
+        return AutoModelForCausalLM.from_pretrained(folder, dtype=dtype)
 
     @torch.inference_mode()
     def logits(

@@ -20,7 +20,12 @@ def test_a_gguf_file_is_read_as_one(tmp_path: Path) -> None:
 
 
 def test_any_other_file_is_refused_with_the_kinds_that_are_read(tmp_path: Path) -> None:
-    file = tmp_path / "pytorch_model.bin"
+    file = tmp_path / "model.onnx"
     file.write_bytes(b"")
     with pytest.raises(UnsupportedModel, match="expected safetensors or GGUF weights"):
         open_weights(file)
+
+
+def test_a_pickled_file_is_refused_for_what_it_is(tmp_path: Path) -> None:
+    with pytest.raises(UnsupportedModel, match=r"is pickled.*; expected safetensors or GGUF"):
+        open_weights(tmp_path / "pytorch_model.bin")

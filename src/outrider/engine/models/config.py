@@ -1,18 +1,21 @@
-"""The shape of a decoder, read from a Hugging Face config or from GGUF metadata."""
+"""The shape of a decoder, and what distinguishes one family from another, as plain values."""
 
-from collections.abc import Mapping
+import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
-from outrider.errors import UnsupportedModel
+from outrider.engine.models.rope import Rope
 
-FAMILIES = ("llama",)
-"""Model families that the engine runs, as `model_type` and `general.architecture` name them."""
+Activation = Literal["silu", "gelu_tanh"]
+"""Of the MLP's gate: SiLU, or GELU in its tanh approximation."""
 
 
 @dataclass(frozen=True, slots=True)
 class DecoderConfig:
-    """Sizes and constants of a Llama decoder; `eos_token_ids` may hold none, one or several."""
+    """Sizes and constants of a decoder with RMS norms, rotary positions and a gated MLP.
+
+    All that a model needs in order to run any family; nothing asks for the family's name.
+    """
 
     family: str
     vocab_size: int
@@ -23,111 +26,83 @@ class DecoderConfig:
     num_kv_heads: int
     head_dim: int
     rms_norm_eps: float
-    rope_theta: float
     max_positions: int
     tied_embeddings: bool
+    attention_scale: float
+    """Factor of the scores, usually `head_dim ** -0.5`."""
+    windows: tuple[int, ...]
+    """For each layer: how many tokens a token sees, itself included; 0 means all before it."""
+    ropes: tuple[Rope, ...]
+    rope_of_layer: tuple[int, ...]
+    """For each layer: which of `ropes` turns its queries and keys."""
+    activation: Activation = "silu"
+    qkv_bias: bool = False
+    """Whether queries, keys and values have a bias (Qwen 2)."""
+    qk_norm: bool = False
+    """Whether each query and key head is normed before it is turned (Qwen 3, Gemma 3)."""
+    post_norms: bool = False
+    """Whether what attention and MLP return is normed before it is added (Gemma 3)."""
+    embedding_scale: float = 1.0
+    """Factor of the embedding, though not of a head tied to it (Gemma 3: `sqrt(hidden_size)`)."""
     eos_token_ids: tuple[int, ...] = ()
+    """Tokens that end a text: none, one or several."""
+
+    @property
+    def layer_parts(self) -> tuple[str, ...]:
+        """Names of one layer's weights, after `model.layers.{i}.`."""
+        projections = ("q", "k", "v")
+        return (
+            "input_layernorm.weight",
+            *(f"self_attn.{each}_proj.weight" for each in projections),
+            *(f"self_attn.{each}_proj.bias" for each in projections if self.qkv_bias),
+            *(f"self_attn.{each}_norm.weight" for each in ("q", "k") if self.qk_norm),
+            "self_attn.o_proj.weight",
+            *(("attention_output_norm.weight",) if self.post_norms else ()),
+            "mlp_norm.weight",
+            *(f"mlp.{each}_proj.weight" for each in ("gate", "up", "down")),
+            *(("mlp_output_norm.weight",) if self.post_norms else ()),
+        )
+
+    @property
+    def weight_names(self) -> tuple[str, ...]:
+        """Names of all weights, under which every `WeightSource` delivers them."""
+        return (
+            "model.embed_tokens.weight",
+            *(
+                f"model.layers.{i}.{part}"
+                for i in range(self.num_layers)
+                for part in self.layer_parts
+            ),
+            "model.norm.weight",
+            *(() if self.tied_embeddings else ("lm_head.weight",)),
+        )
 
     @property
     def parameters(self) -> int:
         """Number of weights, a tied embedding counted once."""
-        attention = self.hidden_size * self.head_dim * 2 * (self.num_heads + self.num_kv_heads)
-        block = attention + 3 * self.hidden_size * self.intermediate_size + 2 * self.hidden_size
-        embeddings = self.vocab_size * self.hidden_size * (1 if self.tied_embeddings else 2)
-        return self.num_layers * block + embeddings + self.hidden_size
+        return sum(math.prod(self.shape_of(name)) for name in self.weight_names)
 
     def shape_of(self, name: str) -> tuple[int, ...]:
-        """The shape of the weight with the Hugging Face name `name`."""
+        """The shape of the weight called `name`."""
         hidden, inner = self.hidden_size, self.intermediate_size
         queries, keys = self.num_heads * self.head_dim, self.num_kv_heads * self.head_dim
-        matrices = {
+        shapes = {
             "embed_tokens": (self.vocab_size, hidden),
             "q_proj": (queries, hidden),
             "k_proj": (keys, hidden),
             "v_proj": (keys, hidden),
+            "q_norm": (self.head_dim,),
+            "k_norm": (self.head_dim,),
             "o_proj": (hidden, queries),
             "gate_proj": (inner, hidden),
             "up_proj": (inner, hidden),
             "down_proj": (hidden, inner),
             "lm_head": (self.vocab_size, hidden),
         }
-        return matrices.get(name.removesuffix(".weight").rpartition(".")[2], (hidden,))
+        stem, _, kind = name.rpartition(".")
+        shape = shapes.get(stem.rpartition(".")[2], (hidden,))
+        return shape[:1] if kind == "bias" else shape
 
     def kv_bytes_per_token(self, bytes_per_value: int = 4) -> int:
         """Size of one token's keys and values in every layer."""
         return 2 * self.num_layers * self.num_kv_heads * self.head_dim * bytes_per_value
-
-
-def unsupported_family(family: object) -> UnsupportedModel:
-    """The error for a family that is not in `FAMILIES`."""
-    return UnsupportedModel(
-        f"the model family is {family!r}", f"one of {', '.join(FAMILIES)}", "choose such a model"
-    )
-
-
-def from_huggingface(config: Mapping[str, Any]) -> DecoderConfig:
-    """Reads a parsed `config.json`; raises UnsupportedModel for what the engine does not run."""
-    family = config.get("model_type")
-    if family not in FAMILIES:
-        raise unsupported_family(family)
-    rope = _section(config, "rope_parameters") or _section(config, "rope_scaling")
-    rope_type = rope.get("rope_type", rope.get("type", "default"))
-    quantization = _section(config, "quantization_config")
-    for setting, seen, supported in (
-        ("rope type", rope_type, "default"),
-        ("quantization", quantization.get("quant_method"), None),
-        ("activation", config.get("hidden_act", "silu"), "silu"),
-        ("attention_bias", config.get("attention_bias", False), False),
-        ("mlp_bias", config.get("mlp_bias", False), False),
-    ):
-        if seen != supported:
-            raise UnsupportedModel(
-                f"the model's {setting} is {seen!r}", repr(supported), "choose a model without it"
-            )
-    try:
-        heads = int(config["num_attention_heads"])
-        eos = config.get("eos_token_id")
-        decoder = DecoderConfig(
-            family=str(family),
-            vocab_size=int(config["vocab_size"]),
-            hidden_size=int(config["hidden_size"]),
-            intermediate_size=int(config["intermediate_size"]),
-            num_layers=int(config["num_hidden_layers"]),
-            num_heads=heads,
-            num_kv_heads=int(config.get("num_key_value_heads") or heads),
-            head_dim=int(config.get("head_dim") or config["hidden_size"] // heads),
-            rms_norm_eps=float(config["rms_norm_eps"]),
-            rope_theta=float(rope.get("rope_theta", config.get("rope_theta", 10_000.0))),
-            max_positions=int(config["max_position_embeddings"]),
-            tied_embeddings=bool(config.get("tie_word_embeddings", False)),
-            eos_token_ids=() if eos is None else tuple(eos) if isinstance(eos, list) else (eos,),
-        )
-    except KeyError as missing:
-        raise UnsupportedModel(
-            f"config.json has no {missing}", "a complete Llama config", "export the model again"
-        ) from missing
-    except (TypeError, ValueError, ZeroDivisionError) as error:
-        raise UnsupportedModel(
-            f"config.json has a value that is none ({error})",
-            "a Llama config",
-            "export the model again",
-        ) from error
-    smallest = min(decoder.vocab_size, decoder.num_layers, decoder.num_kv_heads, decoder.head_dim)
-    if smallest < 1 or decoder.num_heads % decoder.num_kv_heads:
-        raise UnsupportedModel(
-            f"config.json describes {decoder.num_layers} layers, {decoder.num_heads} query and"
-            f" {decoder.num_kv_heads} key/value heads of {decoder.head_dim}",
-            "at least one of each, and query heads in equal groups",
-            "export the model again",
-        )
-    return decoder
-
-
-def _section(config: Mapping[str, Any], name: str) -> Mapping[str, Any]:
-    """A nested part of the config; empty where it is missing or null."""
-    section = config.get(name) or {}
-    if not isinstance(section, Mapping):
-        raise UnsupportedModel(
-            f"config.json has {name} {section!r}", "an object", "export the model again"
-        )
-    return section

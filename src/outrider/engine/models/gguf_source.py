@@ -1,12 +1,17 @@
 """Weights and shape from a GGUF file."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import torch
 
-from outrider.engine.models.config import FAMILIES, DecoderConfig, unsupported_family
+from outrider.engine.models.config import DecoderConfig
+from outrider.engine.models.families.registry import family_of
+from outrider.engine.models.families.settings import Settings
 from outrider.engine.models.gguf_reader import HeaderReader, values
+from outrider.engine.models.gguf_settings import stated_settings
+from outrider.engine.models.rope import Rope
 from outrider.engine.models.source import checked
 from outrider.errors import CorruptFile, UnsupportedModel
 
@@ -20,12 +25,18 @@ _LAYER_NAMES = {
     "self_attn.q_proj": "attn_q",
     "self_attn.k_proj": "attn_k",
     "self_attn.v_proj": "attn_v",
+    "self_attn.q_norm": "attn_q_norm",
+    "self_attn.k_norm": "attn_k_norm",
     "self_attn.o_proj": "attn_output",
-    "post_attention_layernorm": "ffn_norm",
+    "attention_output_norm": "post_attention_norm",
+    "mlp_norm": "ffn_norm",
     "mlp.gate_proj": "ffn_gate",
     "mlp.up_proj": "ffn_up",
     "mlp.down_proj": "ffn_down",
+    "mlp_output_norm": "post_ffw_norm",
 }
+_ROPE_DIVISORS = "rope_freqs.weight"
+"""What GGUF holds of a llama3 rope: by how much each pair of a head is slowed."""
 
 
 class GgufSource:
@@ -40,90 +51,92 @@ class GgufSource:
                 f"{path} does not parse ({error})", "a complete GGUF file", "download it again"
             ) from error
         self._tensors = {tensor.name: tensor for tensor in self._reader.tensors}
-        self.config = self._read_config()
+        architecture = self._field("general.architecture")
+        self._family = family_of(architecture)
+        self.config = self._read_config(architecture)
+        self._refuse_unused_tensors()
 
     def tensor(self, name: str) -> torch.Tensor:
-        """The weight with the Hugging Face name `name`, float32, rotary halves in HF order."""
-        stored = self._stored(_gguf_name(name))
+        """See `WeightSource.tensor`; float32."""
+        weight = checked(self._values(_gguf_name(name)), name, self.config, self.path)
+        if self._family.interleaved and ".q_proj." in name:
+            return _restore_halves(weight, self.config.num_heads)
+        if self._family.interleaved and ".k_proj." in name:
+            return _restore_halves(weight, self.config.num_kv_heads)
+        return weight
+
+    def _values(self, name: str) -> torch.Tensor:
+        stored = self._stored(name)
         try:
-            weight = checked(torch.from_numpy(values(stored)), name, self.config, self.path)
+            return torch.from_numpy(values(stored))
         except NotImplementedError as error:
             raise UnsupportedModel(
                 f"{name} is stored as {stored.tensor_type.name}",
                 "a type that the gguf package dequantizes",
                 "take another quantization of the model",
             ) from error
-        if name.endswith("q_proj.weight"):
-            return _restore_halves(weight, self.config.num_heads)
-        if name.endswith("k_proj.weight"):
-            return _restore_halves(weight, self.config.num_kv_heads)
-        return weight
 
     def _stored(self, name: str) -> Any:
         if name in self._tensors:
             return self._tensors[name]
         raise CorruptFile(
-            f"{self.path} has no tensor {name}", "a complete Llama model", "download it again"
+            f"{self.path} has no tensor {name}",
+            f"a complete {self._family.name} model",
+            "download it again",
         )
 
-    def _read_config(self) -> DecoderConfig:
-        family = self._field("general.architecture")
-        if family not in FAMILIES:
-            raise unsupported_family(family)
-        if "rope_freqs.weight" in self._tensors or self._field(
-            f"{family}.rope.scaling.type", "none"
-        ) not in ("none", "default"):
+    def _read_config(self, architecture: str) -> DecoderConfig:
+        metadata = {
+            key: self._field(key)
+            for key in self._reader.fields
+            if key.startswith(f"{architecture}.") or key.endswith("_token_id")
+        }
+        settings = stated_settings(str(self.path), metadata, architecture) | {
+            "vocab_size": int(self._stored("token_embd.weight").shape[1]),
+            "tie_word_embeddings": "output.weight" not in self._tensors,
+        }
+        config = self._family.read(Settings(settings))
+        if _ROPE_DIVISORS not in self._tensors:
+            return config
+        if config.ropes != (Rope(config.ropes[0].theta),):
             raise UnsupportedModel(
-                f"{self.path.name} scales its rotary positions", "default rope", "choose another"
+                f"{self.path.name} scales its rotary positions in two ways", "one", "choose another"
             )
-        # Biases, or the experts of a mixture, which have the architecture "llama" too.
-        if strange := next((name for name in self._tensors if not _is_llama(name)), None):
-            raise UnsupportedModel(
-                f"{self.path.name} holds {strange}",
-                "the weights of a plain Llama",
-                "choose another",
+        divisors = tuple(self._values(_ROPE_DIVISORS).tolist())
+        if len(divisors) != config.head_dim // 2:
+            raise CorruptFile(
+                f"{_ROPE_DIVISORS} in {self.path} is [{len(divisors)}]",
+                f"[{config.head_dim // 2}], as its metadata says",
+                "download it again",
             )
-        heads = int(self._field(f"{family}.attention.head_count"))
-        hidden = int(self._field(f"{family}.embedding_length"))
-        eos = self._field("tokenizer.ggml.eos_token_id", None)
-        return DecoderConfig(
-            family=str(family),
-            vocab_size=int(self._stored("token_embd.weight").shape[1]),
-            hidden_size=hidden,
-            intermediate_size=int(self._field(f"{family}.feed_forward_length")),
-            num_layers=int(self._field(f"{family}.block_count")),
-            num_heads=heads,
-            num_kv_heads=int(self._field(f"{family}.attention.head_count_kv", heads)),
-            head_dim=int(self._field(f"{family}.attention.key_length", hidden // heads)),
-            rms_norm_eps=float(self._field(f"{family}.attention.layer_norm_rms_epsilon")),
-            rope_theta=float(self._field(f"{family}.rope.freq_base", 10_000.0)),
-            max_positions=int(self._field(f"{family}.context_length")),
-            tied_embeddings="output.weight" not in self._tensors,
-            eos_token_ids=() if eos is None else (int(eos),),
-        )
+        return replace(config, ropes=(Rope(config.ropes[0].theta, "divisors", divisors=divisors),))
 
-    def _field(self, key: str, *default: Any) -> Any:
+    def _refuse_unused_tensors(self) -> None:
+        """Raises for biases, or the experts of a mixture, which have the architecture llama too."""
+        used = {_ROPE_DIVISORS, *map(_gguf_name, self.config.weight_names)}
+        for name in self._tensors:
+            if name not in used:
+                raise UnsupportedModel(
+                    f"{self.path.name} holds {name}",
+                    f"the weights of a plain {self._family.name} model",
+                    "choose another",
+                )
+
+    def _field(self, key: str) -> Any:
         field = self._reader.get_field(key)
-        if field is not None:
-            return field.contents()
-        if default:
-            return default[0]
-        raise CorruptFile(f"{self.path} lacks {key}", "a complete GGUF file", "download it again")
+        if field is None:
+            raise CorruptFile(
+                f"{self.path} lacks {key}", "a complete GGUF file", "download it again"
+            )
+        return field.contents()
 
 
 def _gguf_name(name: str) -> str:
     if name in _GLOBAL_NAMES:
         return _GLOBAL_NAMES[name]
-    _, _, layer, part = name.split(".", 3)
-    return f"blk.{layer}.{_LAYER_NAMES[part.removesuffix('.weight')]}.weight"
-
-
-def _is_llama(name: str) -> bool:
-    """Whether the engine uses the tensor with the GGUF name `name`."""
-    if name in _GLOBAL_NAMES.values():
-        return True
-    block, _, part = name.partition(".")[2].partition(".")
-    return block.isdecimal() and part.removesuffix(".weight") in _LAYER_NAMES.values()
+    layer, part = name.removeprefix("model.layers.").split(".", 1)
+    stem, _, kind = part.rpartition(".")
+    return f"blk.{layer}.{_LAYER_NAMES[stem]}.{kind}"
 
 
 def _restore_halves(weight: torch.Tensor, heads: int) -> torch.Tensor:

@@ -10,7 +10,7 @@ from outrider.errors import CorruptFile, UnsupportedModel
 
 
 class WeightSource(Protocol):
-    """Weights under their Hugging Face names, delivered one at a time so that memory stays low."""
+    """Weights under `DecoderConfig.weight_names`, one at a time so that memory stays low."""
 
     @property
     def config(self) -> DecoderConfig:
@@ -18,7 +18,9 @@ class WeightSource(Protocol):
         ...
 
     def tensor(self, name: str) -> torch.Tensor:
-        """The weight called `name`, dequantized; CorruptFile where it is missing or misshapen."""
+        """The weight called `name`, ready to multiply: dequantized, rotary pairs as halves of a
+        head, norms without offset. CorruptFile where it is missing or misshapen.
+        """
         ...
 
 
@@ -37,12 +39,14 @@ def checked(weight: torch.Tensor, name: str, config: DecoderConfig, path: Path) 
 def open_weights(path: Path) -> WeightSource:
     """Opens a GGUF file, or a folder with `config.json` and safetensors files."""
     from outrider.engine.models.gguf_source import GgufSource  # noqa: PLC0415
+    from outrider.engine.models.safetensors_files import refuse_pickled  # noqa: PLC0415
     from outrider.engine.models.safetensors_source import SafetensorsSource  # noqa: PLC0415
 
     if path.is_dir():
         return SafetensorsSource(path)
     if path.suffix == ".gguf":
         return GgufSource(path)
+    refuse_pickled(path)
     raise UnsupportedModel(
         f"{path} is neither a folder nor a .gguf file",
         "safetensors or GGUF weights",

@@ -1,0 +1,1 @@
+"""Model families: what each of their configs means, one file each."""
