@@ -11,9 +11,9 @@ import torch
 from torch.nn import functional
 
 from outrider.engine.compiling import compiled
-from outrider.engine.kernels.panel import PANEL, pack, panel_product
+from outrider.engine.kernels.panel import PANEL, panel_product
 from outrider.engine.kernels.team import finish, new_counters, take, wait
-from outrider.engine.models.fused import pack_layers
+from outrider.engine.models.packing import pack_ends, pack_layers
 from outrider.engine.models.registry import DTYPES
 from outrider.engine.models.source import WeightSource, open_weights
 
@@ -55,7 +55,7 @@ def measure_linear_layers(
             (LINEAR, _linear(weights, dtype), threads, dtype),
             (PACKED, _packed(source, dtype, threads), 1, torch.float32),
         ]
-        if torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        if _reorders(dtype):
             ways.insert(1, (REORDERED, _reordered(weights, dtype), threads, dtype))
         for way, products, torch_threads, kind in ways:
             for rows in ROWS:
@@ -106,11 +106,18 @@ def _reordered(weights: list[torch.Tensor], dtype: torch.dtype) -> Products:
     ]
 
 
+def _reorders(dtype: torch.dtype) -> bool:
+    """Whether oneDNN is there and has products of this type for this CPU."""
+    if not torch.backends.mkldnn.is_available():  # type: ignore[no-untyped-call]
+        return False
+    mkldnn = torch.ops.mkldnn
+    return dtype != torch.bfloat16 or bool(mkldnn._is_mkldnn_bf16_supported())  # noqa: SLF001
+
+
 def _packed(source: WeightSource, dtype: torch.dtype, threads: int) -> Products:
-    _, qkv, output, _, gate_up, down = pack_layers(source, dtype)
-    stacks = (qkv, output, gate_up, down)
-    tied = source.config.tied_embeddings
-    head = pack(source.tensor("model.embed_tokens.weight" if tied else "lm_head.weight"), dtype)
+    layers = pack_layers(source, dtype)
+    stacks = (layers.qkv, layers.output, layers.gate_up, layers.down)
+    head = pack_ends(source, dtype).head
     regions = sum(len(stack) for stack in stacks) + 1
     columns = max(PANEL * panels.shape[0] for panels in (*(stack[0] for stack in stacks), head))
     helpers = ThreadPoolExecutor(max(1, threads - 1))

@@ -1,13 +1,13 @@
 """Time of one step of the embedded engine against the rows that it judges, and its floor."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
 
-from outrider.engine.models.base import Rows, TargetModel
+from outrider.engine.models.base import BLOCK_TOKENS, Rows, TargetModel
 from outrider.engine.models.config import DecoderConfig
 from outrider.engine.models.registry import DTYPES, ModelSettings, load_model
 from outrider.engine.sampling import greedy_tokens
@@ -48,13 +48,8 @@ class StepCosts:
 
 def measure_steps(path: Path, *, threads: int, rounds: int, budget_s: float) -> StepCosts:
     """Times steps and reads of memory side by side."""
-    capacity = max(CONTEXTS) + max(ROWS)
-    models = {
-        dtype: load_model(
-            path, ModelSettings(backend="fused", dtype=dtype, threads=threads, capacity=capacity)
-        )
-        for dtype in DTYPES
-    }
+    settings = ModelSettings(backend="fused", threads=threads).with_room(max(CONTEXTS) + max(ROWS))
+    models = {dtype: load_model(path, replace(settings, dtype=dtype)) for dtype in DTYPES}
     shapes = [(dtype, context, rows) for dtype in DTYPES for context in CONTEXTS for rows in ROWS]
     reads = _readers(threads)
     variants: dict[object, Variant] = {name: Variant(read) for name, read in reads.items()}
@@ -109,12 +104,17 @@ def _weight_bytes(config: DecoderConfig, dtype: str) -> int:
 
 def _prefill(model: TargetModel, count: int) -> None:
     tokens = [1 + i % (model.config.vocab_size - 1) for i in range(count)]
-    model.forward(Rows(tokens, range(count), [0] * count, [count - 1]))
+    model.forward(_rows(tokens, 0, [count - 1]))
 
 
 def _step(model: TargetModel, context: int, rows: int) -> Callable[[], object]:
     """A forward pass of `rows` tokens after `context` others, and the greedy choice in each row."""
-    batch = Rows(
-        [1 + i for i in range(rows)], range(context, context + rows), [0] * rows, range(rows)
-    )
+    batch = _rows(range(1, rows + 1), context, range(rows))
     return lambda: greedy_tokens(model.forward(batch))
+
+
+def _rows(tokens: Sequence[int], first: int, wanted: Sequence[int]) -> Rows:
+    """Tokens of the only sequence, at the positions from `first` on."""
+    end = first + len(tokens)
+    blocks = range(-(-end // BLOCK_TOKENS))
+    return Rows(tokens, range(first, end), [0] * len(tokens), [blocks], wanted)

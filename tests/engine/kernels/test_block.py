@@ -19,19 +19,23 @@ MATRIX_COLUMN, X_ROW, X_COLUMN, OUT_ROW, OUT_COLUMN = 3, 2, 5, 1, 7
 def kernel(vectors: int) -> Callable[..., None]:
     """`multiply_block` for one width, which has to be a literal, on blocks at the places above."""
 
-    def multiply(matrix: Any, depth: int, x: Any, out: Any, rows: int) -> None:
+    def multiply(
+        matrix: Any, depth: int, x: Any, x_column: int, out: Any, rows: int, more: bool
+    ) -> None:
         multiply_block(
             matrix,
             MATRIX_COLUMN,
             depth,
             x,
             X_ROW,
-            X_COLUMN,
+            x_column,
             out,
             OUT_ROW,
             OUT_COLUMN,
             rows,
             vectors,
+            more,
+            4096,
         )
 
     compiled: Callable[..., None] = njit(multiply)
@@ -41,7 +45,7 @@ def kernel(vectors: int) -> Callable[..., None]:
 def block(matrix: Array, x: Array, depth: int, rows: int, vectors: int) -> Array:
     """An output array with the product in its place and guards all around."""
     out = np.full((OUT_ROW + rows + 1, OUT_COLUMN + vectors * LANES + 3), GUARD, np.float32)
-    kernel(vectors)(matrix, depth, x, out, rows)
+    kernel(vectors)(matrix, depth, x, X_COLUMN, out, rows, False)
     return out
 
 
@@ -100,6 +104,17 @@ def test_a_row_is_bit_for_bit_the_same_for_every_number_of_rows(vectors: int) ->
         assert np.array_equal(fewer[inside], together[inside])
 
 
+@pytest.mark.parametrize("vectors", VECTORS)
+def test_sums_that_go_on_from_the_output_are_bit_for_bit_those_of_one_call(vectors: int) -> None:
+    rows, depth = SUM_VECTORS // vectors, 200
+    matrix, x = operands(depth, rows, vectors, whole=False)
+    expected = block(matrix, x, depth, rows, vectors)
+    for cut in (0, 1, 77, depth):
+        out = block(matrix, x, cut, rows, vectors)
+        kernel(vectors)(matrix[cut:], depth - cut, x, X_COLUMN + cut, out, rows, True)
+        assert np.array_equal(out, expected)
+
+
 def test_sums_are_fused_multiply_adds_in_ascending_order() -> None:
     matrix, x = operands(200, 1, 1, whole=False)
     column, row = matrix[:200, MATRIX_COLUMN].astype(np.float64), x[X_ROW, X_COLUMN:]
@@ -112,7 +127,7 @@ def test_sums_are_fused_multiply_adds_in_ascending_order() -> None:
 
 def test_a_width_known_only_at_run_time_is_refused() -> None:
     def multiply(matrix: Any, x: Any, out: Any, vectors: int) -> None:
-        multiply_block(matrix, 0, 1, x, 0, 0, out, 0, 0, 1, vectors)
+        multiply_block(matrix, 0, 1, x, 0, 0, out, 0, 0, 1, vectors, False, 0)
 
     array = np.zeros((1, LANES), np.float32)
     with pytest.raises(TypingError):

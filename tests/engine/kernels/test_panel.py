@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outrider.engine.kernels.block import LANES
-from outrider.engine.kernels.panel import PANEL, pack, panel_product
+from outrider.engine.kernels.panel import MORE, PANEL, ZERO, pack, panel_product, strip_product
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -99,3 +99,15 @@ def test_only_the_columns_of_the_panel_are_written() -> None:
     assert (out[:, :PANEL] == -1).all()
     assert (out[:, 2 * PANEL :] == -1).all()
     assert np.array_equal(out[:, PANEL : 2 * PANEL], product(weight, x))
+
+
+def test_a_strip_of_a_matrix_goes_on_from_what_the_output_holds() -> None:
+    random = np.random.default_rng(3)
+    matrix, x = (random.integers(-9, 9, shape).astype(np.float32) for shape in ((30, 64), (5, 40)))
+    out = np.full((5, 100), -1, np.float32)
+    strip_product(matrix, 20, 12, x, ZERO, out, 10, ZERO, ZERO)
+    strip_product(matrix[12:], 20, 18, x, 12, out, 10, MORE, ZERO)
+    inside = np.s_[:, 10 : 10 + PANEL]
+    assert np.array_equal(out[inside], x[:, :30] @ matrix[:, 20 : 20 + PANEL])
+    out[inside] = -1
+    assert (out == -1).all()

@@ -3,43 +3,44 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.engine.models.tiny import CASES
 
 from outrider.engine.models.base import Rows
-from outrider.engine.models.eager import LOGIT_TOLERANCE, EagerLlama
+from outrider.engine.models.eager import LOGIT_TOLERANCE, EagerDecoder
 from outrider.engine.models.safetensors_source import SafetensorsSource
 
 TOKENS = torch.randint(0, 199, (60,), generator=torch.Generator().manual_seed(3)).tolist()
 
 
-def load(folder: Path, dtype: torch.dtype) -> EagerLlama:
+def load(folder: Path, dtype: torch.dtype) -> EagerDecoder:
     source = SafetensorsSource(folder)
-    return EagerLlama(
-        source, dtype=dtype, slots=2, capacity=len(TOKENS), device=torch.device("cpu")
+    return EagerDecoder(
+        source, dtype=dtype, num_blocks=2, max_length=len(TOKENS), device=torch.device("cpu")
     )
 
 
-def in_one_pass(model: EagerLlama) -> torch.Tensor:
+def in_one_pass(model: EagerDecoder) -> torch.Tensor:
     count = len(TOKENS)
-    return model.forward(Rows(TOKENS, range(count), [0] * count, range(count)))
+    return model.forward(Rows(TOKENS, range(count), [0] * count, [[1]], range(count)))
 
 
-def row_by_row(model: EagerLlama) -> torch.Tensor:
+def row_by_row(model: EagerDecoder) -> torch.Tensor:
     return torch.cat(
-        [model.forward(Rows([token], [at], [1], [0])) for at, token in enumerate(TOKENS)]
+        [model.forward(Rows([token], [at], [0], [[0]], [0])) for at, token in enumerate(TOKENS)]
     )
 
 
-@pytest.mark.parametrize("changes", [{}, {"tie_word_embeddings": True, "head_dim": 32}])
-def test_bfloat16_is_that_of_transformers(
-    changes: dict[str, int], checkpoint: Callable[..., Path], reference: Callable[..., torch.Tensor]
+@pytest.mark.parametrize("case", ["llama", "mistral, windows", "qwen 2", "qwen 3", "gemma 3"])
+def test_bfloat16_costs_no_more_than_with_transformers(
+    case: str, checkpoint: Callable[..., Path], reference: Callable[..., torch.Tensor]
 ) -> None:
-    folder = checkpoint(**changes)
-    expected = reference(folder, TOKENS, torch.bfloat16)
-    seen = in_one_pass(load(folder, torch.bfloat16))
-    # What bfloat16 costs, compared with float32, is the scale for a difference.
-    cost = (expected - reference(folder, TOKENS)).abs()
-    assert (seen - expected).abs().mean() < cost.mean()
-    assert (seen - expected).abs().max() < cost.max()
+    folder = checkpoint(**CASES[case])
+    exact = reference(folder, TOKENS)
+    theirs = (reference(folder, TOKENS, torch.bfloat16) - exact).abs()
+    ours = (in_one_pass(load(folder, torch.bfloat16)) - exact).abs()
+    # Rounded at other places: of the same size, but not the same.
+    assert ours.mean() < 1.05 * theirs.mean()
+    assert ours.max() < 1.5 * theirs.max()
 
 
 def test_logits_are_float32_whatever_the_weights(checkpoint: Callable[..., Path]) -> None:

@@ -1,43 +1,61 @@
-from collections.abc import Callable, Iterator
+"""A row's logits are the same bits whatever shares its pass, its cache or its machine."""
+
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
+from tests.engine.models.tiny import CASES
 
-from outrider.engine.models.base import Rows
-from outrider.engine.models.fused import PREFILL_ROWS, FusedLlama
+from outrider.engine.kernels.arguments import SPAN
+from outrider.engine.models.base import BLOCK_TOKENS, Rows
+from outrider.engine.models.fused import FusedDecoder
+from outrider.engine.models.fused_batch import PASS_ROWS
 from outrider.engine.models.safetensors_source import SafetensorsSource
-from outrider.errors import UnsupportedModel
 
-CAPACITY = 70
+LENGTH = 140
+NUM_BLOCKS = 9
+STRAIGHT, SHUFFLED, OTHER = (0, 1, 2), (7, 3, 5), (8, 2, 6)
 DTYPES = (torch.float32, torch.bfloat16)
 dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=["float32", "bfloat16"])
+families = pytest.mark.parametrize("case", ["llama", "qwen 2, windows, tied", "qwen 3", "gemma 3"])
 
 
 def load(
     folder: Path,
     dtype: torch.dtype = torch.float32,
     *,
-    slots: int = 1,
     threads: int = 1,
-    capacity: int = CAPACITY,
-) -> FusedLlama:
-    source = SafetensorsSource(folder)
-    return FusedLlama(source, dtype=dtype, slots=slots, capacity=capacity, threads=threads)
+    num_blocks: int = NUM_BLOCKS,
+    max_length: int = LENGTH,
+) -> FusedDecoder:
+    return FusedDecoder(
+        SafetensorsSource(folder),
+        dtype=dtype,
+        num_blocks=num_blocks,
+        max_length=max_length,
+        threads=threads,
+    )
 
 
-def random_tokens(count: int) -> list[int]:
-    tokens: list[int] = np.random.default_rng(7).integers(0, 199, count).tolist()
+def random_tokens(count: int, seed: int = 7) -> list[int]:
+    tokens: list[int] = np.random.default_rng(seed).integers(0, 199, count).tolist()
     return tokens
 
 
-def row_by_row(model: FusedLlama, tokens: list[int]) -> torch.Tensor:
+def run(
+    model: FusedDecoder, tokens: Sequence[int], start: int = 0, table: Sequence[int] = STRAIGHT
+) -> torch.Tensor:
+    """Logits of `tokens`, at the positions from `start` on, in a pass to themselves."""
+    count = len(tokens)
+    rows = Rows(tokens, range(start, start + count), [0] * count, [table], range(count))
+    return model.forward(rows).clone()
+
+
+def row_by_row(model: FusedDecoder, tokens: Sequence[int]) -> torch.Tensor:
     """Logits [T, V] of a request whose every token had a pass to itself."""
-    passes = [
-        model.forward(Rows([token], [at], [0], [0])).clone() for at, token in enumerate(tokens)
-    ]
-    return torch.cat(passes)
+    return torch.cat([run(model, [token], at) for at, token in enumerate(tokens)])
 
 
 def chunks(total: int, sizes: list[int]) -> Iterator[tuple[int, int]]:
@@ -50,96 +68,130 @@ def chunks(total: int, sizes: list[int]) -> Iterator[tuple[int, int]]:
         start += size
 
 
+def test_a_block_of_the_cache_is_what_the_kernels_take_for_one() -> None:
+    assert SPAN == BLOCK_TOKENS
+
+
 @dtypes
-@pytest.mark.parametrize("threads", [1, 2, 3])
-@pytest.mark.parametrize("size", [1, 2, 3, 5, 9, 12, 13, 17, 25, CAPACITY])
-def test_a_row_is_bit_for_bit_the_same_alone_and_in_any_batch_and_for_any_number_of_threads(
-    dtype: torch.dtype, threads: int, size: int, checkpoint: Callable[..., Path]
+@families
+@pytest.mark.parametrize("threads", [1, 3])
+def test_a_row_is_bit_for_bit_the_same_alone_and_in_runs_of_any_length(
+    case: str, dtype: torch.dtype, threads: int, checkpoint: Callable[..., Path]
 ) -> None:
-    tokens = random_tokens(CAPACITY)
-    alone = row_by_row(load(checkpoint(), dtype), tokens)
-    model = load(checkpoint(), dtype, threads=threads, slots=2)
-    for start, end in chunks(CAPACITY, [size]):
-        # A request in the other slot has as many rows, of other tokens at other positions.
-        other = range(end - start)
+    folder, tokens = checkpoint(**CASES[case]), random_tokens(LENGTH)
+    alone = row_by_row(load(folder, dtype), tokens)
+    model = load(folder, dtype, threads=threads)
+    for sizes in ([2], [3, 1], [9], [12, 13], [17], [33, 1, 64], [PASS_ROWS - 1, 7], [LENGTH]):
+        for start, end in chunks(LENGTH, sizes):
+            assert torch.equal(run(model, tokens[start:end], start), alone[start:end])
+
+
+@dtypes
+@families
+def test_a_row_is_the_same_beside_other_requests_and_wherever_its_blocks_lie(
+    case: str, dtype: torch.dtype, checkpoint: Callable[..., Path]
+) -> None:
+    folder = checkpoint(**CASES[case])
+    tokens, others = random_tokens(LENGTH), random_tokens(LENGTH, seed=8)
+    alone = row_by_row(load(folder, dtype), tokens)
+    model = load(folder, dtype, threads=2)
+    at = 0
+    for start, end in chunks(LENGTH, [5, 1, 40, 9, 2, 17]):
+        # The other request runs ahead, with as many rows or fewer.
+        other = range(at, min(at + max(1, (end - start) // 2), LENGTH))
+        at = other.stop % LENGTH
         rows = Rows(
-            [*other, *tokens[start:end]],
+            [*others[other.start : other.stop], *tokens[start:end]],
             [*other, *range(start, end)],
-            [1] * len(other) + [0] * len(other),
-            range(len(other), 2 * len(other)),
+            [0] * len(other) + [1] * (end - start),
+            [OTHER, SHUFFLED],
+            range(len(other), len(other) + end - start),
         )
         assert torch.equal(model.forward(rows), alone[start:end])
 
 
-@pytest.mark.parametrize("heads", [2, 6, 7])
-def test_a_row_is_the_same_in_any_batch_whatever_the_number_of_heads(
-    heads: int, checkpoint: Callable[..., Path]
+@pytest.mark.parametrize(("heads", "kv_heads"), [(2, 1), (6, 6), (7, 1), (6, 2)])
+def test_a_row_is_the_same_in_any_run_whatever_the_number_of_heads(
+    heads: int, kv_heads: int, checkpoint: Callable[..., Path]
 ) -> None:
-    folder = checkpoint(hidden_size=32 * heads, num_attention_heads=heads, num_key_value_heads=1)
-    tokens = random_tokens(CAPACITY)
+    folder = checkpoint(
+        hidden_size=32 * heads, num_attention_heads=heads, num_key_value_heads=kv_heads
+    )
+    tokens = random_tokens(70)
     alone = row_by_row(load(folder), tokens)
     model = load(folder, threads=2)
-    for start, end in chunks(CAPACITY, [1, 4, 30, 2, 9]):
-        rows = Rows(tokens[start:end], range(start, end), [0] * (end - start), range(end - start))
-        assert torch.equal(model.forward(rows), alone[start:end])
+    for start, end in chunks(70, [1, 4, 30, 2, 9]):
+        assert torch.equal(run(model, tokens[start:end], start), alone[start:end])
+
+
+@pytest.mark.parametrize(
+    "sizes",
+    [
+        {"hidden_size": 144, "num_attention_heads": 3, "num_key_value_heads": 1, "head_dim": 10},
+        {"hidden_size": 40, "head_dim": 48, "intermediate_size": 33},
+        {"head_dim": 256, "num_key_value_heads": 1},
+    ],
+    ids=["heads of 10", "hidden size 40", "heads of 256"],
+)
+def test_sizes_need_not_fill_whole_vectors(
+    sizes: dict[str, int],
+    checkpoint: Callable[..., Path],
+    reference: Callable[..., torch.Tensor],
+) -> None:
+    folder, tokens = checkpoint(**sizes), random_tokens(LENGTH)
+    seen = run(load(folder, threads=2), tokens)
+    torch.testing.assert_close(seen, reference(folder, tokens), atol=1e-4, rtol=0)
+    assert torch.equal(row_by_row(load(folder), tokens[:70]), seen[:70])
 
 
 def test_more_threads_than_cores_agree_pass_after_pass(checkpoint: Callable[..., Path]) -> None:
     tokens = random_tokens(9)
-    rows = Rows(tokens, range(9), [0] * 9, range(9))
-    expected = load(checkpoint()).forward(rows)
+    expected = run(load(checkpoint()), tokens)
     crowded = load(checkpoint(), threads=8)
     for _ in range(300):
-        assert torch.equal(crowded.forward(rows), expected)
+        assert torch.equal(run(crowded, tokens), expected)
 
 
 @dtypes
-def test_a_long_prompt_fills_the_cache_as_its_tokens_one_by_one_do(
-    dtype: torch.dtype, checkpoint: Callable[..., Path]
+def test_a_context_of_thousands_of_tokens_is_that_of_transformers_and_exact(
+    dtype: torch.dtype, checkpoint: Callable[..., Path], reference: Callable[..., torch.Tensor]
 ) -> None:
-    tokens = random_tokens(2 * PREFILL_ROWS + 5)
-    capacity = len(tokens)
-    alone = row_by_row(load(checkpoint(), dtype, capacity=capacity), tokens)
-    model = load(checkpoint(), dtype, threads=2, capacity=capacity)
-    wanted = [0, PREFILL_ROWS - 1, PREFILL_ROWS, len(tokens) - 1]
-    rows = Rows(tokens, range(len(tokens)), [0] * len(tokens), wanted)
-    assert torch.equal(model.forward(rows), alone[wanted])
+    length = 4_100
+    folder = checkpoint(
+        num_hidden_layers=1, max_position_embeddings=8192, num_attention_heads=2, rounded=True
+    )
+    tokens = random_tokens(length)
+    blocks = -(-length // SPAN)
+    table = np.random.default_rng(1).permutation(blocks).tolist()
+    model = load(folder, dtype, threads=2, num_blocks=blocks, max_length=length)
+    seen = run(model, tokens, table=table)
+    torch.testing.assert_close(seen, reference(folder, tokens), atol=1e-4, rtol=0)
+    for start, end in ((length - 1, length), (length - 9, length), (length - 30, length - 3)):
+        assert torch.equal(run(model, tokens[start:end], start, table), seen[start:end])
 
 
+@families
 def test_bfloat16_weights_equal_float32_weights_that_were_rounded_to_bfloat16(
-    checkpoint: Callable[..., Path],
+    case: str, checkpoint: Callable[..., Path]
 ) -> None:
-    tokens = random_tokens(CAPACITY)
-    rounded = row_by_row(load(checkpoint(rounded=True)), tokens)
-    assert torch.equal(row_by_row(load(checkpoint(), torch.bfloat16), tokens), rounded)
-    assert not torch.equal(row_by_row(load(checkpoint()), tokens), rounded)
-
-
-def test_bfloat16_weights_agree_with_transformers_on_the_rounded_weights(
-    checkpoint: Callable[..., Path], reference: Callable[..., torch.Tensor]
-) -> None:
-    tokens = random_tokens(CAPACITY)
-    seen = row_by_row(load(checkpoint(), torch.bfloat16), tokens)
-    expected = reference(checkpoint(rounded=True), tokens)
-    torch.testing.assert_close(seen, expected, atol=1e-4, rtol=0)
+    tokens = random_tokens(70)
+    settings = {name: value for name, value in CASES[case].items() if name != "rounded"}
+    exact, rounded = checkpoint(**settings), checkpoint(**settings, rounded=True)
+    seen = run(load(exact, torch.bfloat16), tokens)
+    assert torch.equal(seen, run(load(rounded), tokens))
+    assert not torch.equal(seen, run(load(exact), tokens))
 
 
 @dtypes
 def test_overwriting_rejected_drafts_is_bit_for_bit_as_if_they_had_never_been(
     dtype: torch.dtype, checkpoint: Callable[..., Path]
 ) -> None:
-    tokens = random_tokens(CAPACITY)
+    tokens = random_tokens(LENGTH)
     clean = row_by_row(load(checkpoint(), dtype), tokens)
     model = load(checkpoint(), dtype, threads=2)
-    for at in range(CAPACITY):
-        drafted = range(at + 1, min(at + 9, CAPACITY))
-        rows = Rows(
-            [tokens[at], *(198 - tokens[i] for i in drafted)],
-            [at, *drafted],
-            [0] * (1 + len(drafted)),
-            [0],
-        )
-        assert torch.equal(model.forward(rows), clean[at : at + 1])
+    for at in range(LENGTH):
+        wrong = [198 - token for token in tokens[at + 1 : at + 9]]
+        assert torch.equal(run(model, [tokens[at], *wrong], at)[:1], clean[at : at + 1])
 
 
 def test_logits_after_a_wider_pass_have_only_the_rows_that_were_wanted(
@@ -147,34 +199,20 @@ def test_logits_after_a_wider_pass_have_only_the_rows_that_were_wanted(
 ) -> None:
     model = load(checkpoint())
     for wanted in ([0], range(5), [1, 3], [], [4]):
-        logits = model.forward(Rows(random_tokens(5), range(5), [0] * 5, wanted))
+        logits = model.forward(Rows(random_tokens(5), range(5), [0] * 5, [STRAIGHT], wanted))
         assert logits.shape == (len(wanted), 199)
         assert logits.dtype == torch.float32
 
 
+def test_logits_and_scratch_stay_where_they_are_from_step_to_step(
+    checkpoint: Callable[..., Path],
+) -> None:
+    model = load(checkpoint())
+    run(model, random_tokens(20))
+    rows = Rows([1] * 9, range(20, 29), [0] * 9, [STRAIGHT], range(9))
+    places = {(model.forward(rows).data_ptr(), model._shared.scratch.ctypes.data) for _ in range(3)}
+    assert len(places) == 1
+
+
 def test_the_first_pass_may_want_no_logits(checkpoint: Callable[..., Path]) -> None:
-    assert load(checkpoint()).forward(Rows([1], [0], [0], [])).shape == (0, 199)
-
-
-@pytest.mark.parametrize(
-    ("token", "position", "slot"), [(199, 0, 0), (-1, 0, 0), (0, CAPACITY, 0), (0, 0, 1)]
-)
-def test_no_row_reaches_outside_the_model_or_its_cache(
-    token: int, position: int, slot: int, checkpoint: Callable[..., Path]
-) -> None:
-    with pytest.raises(AssertionError, match="outside"):
-        load(checkpoint()).forward(Rows([token], [position], [slot], [0]))
-
-
-@pytest.mark.parametrize(
-    ("changes", "seen"),
-    [
-        ({"hidden_size": 144}, "the hidden size is 144, the head size 64"),
-        ({"head_dim": 32}, "the hidden size is 128, the head size 32"),
-    ],
-)
-def test_sizes_that_the_kernels_cannot_do_point_to_the_other_backend(
-    changes: dict[str, int], seen: str, checkpoint: Callable[..., Path]
-) -> None:
-    with pytest.raises(UnsupportedModel, match=f"{seen}.*multiples of 32 and 64.*--backend torch"):
-        load(checkpoint(**changes))
+    assert load(checkpoint()).forward(Rows([1], [0], [0], [STRAIGHT], [])).shape == (0, 199)

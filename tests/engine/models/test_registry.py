@@ -6,8 +6,8 @@ import torch
 
 from outrider.engine.models.base import Rows
 from outrider.engine.models.config import DecoderConfig
-from outrider.engine.models.eager import EagerLlama
-from outrider.engine.models.fused import FusedLlama
+from outrider.engine.models.eager import EagerDecoder
+from outrider.engine.models.fused import FusedDecoder
 from outrider.engine.models.registry import (
     BACKENDS,
     DTYPES,
@@ -16,6 +16,7 @@ from outrider.engine.models.registry import (
     load_model,
     resolve,
 )
+from outrider.engine.models.rope import Rope
 from outrider.engine.models.safetensors_source import SafetensorsSource
 from outrider.errors import CorruptFile, InvalidSetting, NotEnoughMemory
 
@@ -31,9 +32,12 @@ LARGE = DecoderConfig(
     num_kv_heads=64,
     head_dim=64,
     rms_norm_eps=1e-5,
-    rope_theta=10_000.0,
     max_positions=8192,
     tied_embeddings=True,
+    attention_scale=1.0,
+    windows=(0,) * 32,
+    ropes=(Rope(10_000.0),),
+    rope_of_layer=(0,) * 32,
 )
 
 
@@ -71,20 +75,21 @@ def test_an_unknown_name_is_refused_with_the_valid_ones(
 
 
 @pytest.mark.parametrize(
-    ("backend", "kind"), [("fused", FusedLlama), ("torch", EagerLlama), ("auto", object)]
+    ("backend", "kind"), [("fused", FusedDecoder), ("torch", EagerDecoder), ("auto", object)]
 )
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_model_is_loaded_as_the_settings_say(
     backend: str, kind: type, dtype: str, checkpoint: Callable[..., Path]
 ) -> None:
-    settings = ModelSettings(backend=backend, dtype=dtype, threads=2, slots=3, capacity=9)
+    settings = ModelSettings(backend=backend, dtype=dtype, threads=2, num_blocks=3, max_length=9)
     model = load_model(checkpoint(), settings)
     assert isinstance(model, kind)
-    assert model.capacity == 9
+    assert model.max_length == 9
+    assert model.num_blocks == 3
     assert model.dtype == DTYPES[dtype]
     assert model.config == SafetensorsSource(checkpoint()).config
-    # The last place of the last slot exists.
-    rows = Rows([5] * 9, range(9), [2] * 9, [8])
+    # The last block exists.
+    rows = Rows([5] * 9, range(9), [0] * 9, [[2]], [8])
     assert model.forward(rows).shape == (1, model.config.vocab_size)
 
 
@@ -93,24 +98,26 @@ def test_a_folder_that_is_no_model_is_told_so(tmp_path: Path) -> None:
         load_model(tmp_path, ModelSettings())
 
 
-def test_the_capacity_is_the_only_thing_that_changes_with_it() -> None:
-    settings = ModelSettings("torch", "float32", threads=3, slots=2, capacity=10)
-    assert settings.with_capacity(77) == ModelSettings("torch", "float32", 3, 2, 77)
+def test_the_room_is_the_only_thing_that_changes_with_it() -> None:
+    settings = ModelSettings("torch", "float32", threads=3, num_blocks=2, max_length=10)
+    assert settings.with_room(128) == ModelSettings("torch", "float32", 3, 2, 128)
+    assert settings.with_room(129, sequences=4) == ModelSettings("torch", "float32", 3, 12, 129)
 
 
 @pytest.mark.parametrize(
-    ("dtype", "slots", "expected"),
+    ("dtype", "sequences", "expected"),
     [
-        # 1.25 GiB of weights times 2 or 4 bytes, half as much again to pack them, and 1 GiB a slot.
+        # 1.25 GiB of weights times 2 or 4 bytes, half as much again to pack
+        # them, and 1 GiB for each sequence.
         (torch.bfloat16, 1, "4.8 GiB for weights and cache"),
         (torch.bfloat16, 4, "7.8 GiB for weights and cache"),
         (torch.float32, 1, "8.5 GiB for weights and cache"),
     ],
 )
 def test_too_little_memory_is_told_with_what_is_free_and_what_is_needed(
-    dtype: torch.dtype, slots: int, expected: str
+    dtype: torch.dtype, sequences: int, expected: str
 ) -> None:
-    settings = ModelSettings(slots=slots, capacity=1024)
+    settings = ModelSettings().with_room(1024, sequences)
     assert LARGE.kv_bytes_per_token() == 2**20
     with pytest.raises(NotEnoughMemory) as caught:
         check_memory(LARGE, settings, dtype, int(1.25 * GIB))
@@ -119,7 +126,7 @@ def test_too_little_memory_is_told_with_what_is_free_and_what_is_needed(
 
 
 def test_memory_is_enough_from_the_very_byte_on_that_is_needed() -> None:
-    settings = ModelSettings(slots=1, capacity=1024)
+    settings = ModelSettings().with_room(1024)
     needed = LARGE.parameters * 3 + GIB
     check_memory(LARGE, settings, torch.bfloat16, needed)
     with pytest.raises(NotEnoughMemory):
@@ -128,4 +135,4 @@ def test_memory_is_enough_from_the_very_byte_on_that_is_needed() -> None:
 
 def test_a_model_that_does_not_fit_is_not_loaded(checkpoint: Callable[..., Path]) -> None:
     with pytest.raises(NotEnoughMemory, match="lower --max-tokens"):
-        load_model(checkpoint(), ModelSettings(slots=2**20, capacity=2**20))
+        load_model(checkpoint(), ModelSettings().with_room(2**20, 2**20))

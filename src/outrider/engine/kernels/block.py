@@ -19,11 +19,12 @@ from numba.extending import intrinsic
 LANES = 16
 """float32 values in one vector."""
 
-PREFETCH_BYTES = 4096
-"""How far ahead weights are asked for: the best of 0.5 to 8 KiB on an Ice Lake Xeon."""
+SUM_VECTORS = 24 if binding.get_host_cpu_features().get("avx512f") else 4
+"""Vectors of sums that stay in registers.
 
-SUM_VECTORS = 24 if binding.get_host_cpu_features().get("avx512f") else 6
-"""Vectors of sums that stay in registers: of 32 wide ones, or of 16 that hold a half or quarter."""
+Of 32 registers as wide, or of 16 that hold a half (AVX2) or 32 that hold a quarter (NEON): beside 6
+there, two vectors of weights and a row's input do not fit. On AVX2 that halved the speed or worse.
+"""
 
 _FLOAT = ir.FloatType()
 _VECTOR = ir.VectorType(_FLOAT, LANES)
@@ -102,8 +103,14 @@ def multiply_block(
     out_column: Any,
     rows: Any,
     vectors: Any,
+    more: Any,
+    ahead: Any,
 ) -> Any:
     """A block of `out` = a block of `x` times a block of `matrix`; all 2-D and C-contiguous.
+
+    Where `more` is true the sums go on from what `out` holds. A depth split over several calls so
+    is the same chain of operations as in one: storing a float32 and loading it changes nothing.
+    While a weight is used, the one `ahead` bytes behind it is asked for.
 
     The blocks begin at the given rows and columns (`matrix` at row 0) and are [rows, W], [rows,
     depth] and [depth, W], with W = vectors x LANES, `vectors` a literal and 1 <= rows <=
@@ -116,7 +123,8 @@ def multiply_block(
     width = vectors.literal_value
     numbers = (types.intp, types.intp)
     # The literal stays in the signature: numba keeps one compiled body for each signature.
-    signature = types.void(matrix, *numbers, x, *numbers, out, *numbers, types.intp, vectors)
+    numbers_after = (types.intp, vectors, types.boolean, types.intp)
+    signature = types.void(matrix, *numbers, x, *numbers, out, *numbers, *numbers_after)
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         weights, inputs, outputs = (
@@ -132,6 +140,8 @@ def multiply_block(
             inputs_stride=builder.extract_value(inputs.shape, 1),
             outputs=_element(builder, outputs, args[7], args[8]),
             outputs_stride=builder.extract_value(outputs.shape, 1),
+            more=args[11],
+            ahead=args[12],
         )
         done = builder.append_basic_block("done")
         choice = builder.switch(args[9], done)
@@ -166,13 +176,15 @@ class _Block:
     inputs_stride: Any
     outputs: Any
     outputs_stride: Any
+    more: Any
+    ahead: Any
 
     def emit(self, builder: Any, rows: int) -> None:
         """The code of the product for `rows` rows."""
-        zero = ir.Constant(_VECTOR, None)
+        width = self.vectors
         sums = [
-            [cgutils.alloca_once_value(builder, zero) for _ in range(self.vectors)]
-            for _ in range(rows)
+            [cgutils.alloca_once_value(builder, self._first(builder, r, v)) for v in range(width)]
+            for r in range(rows)
         ]
         with cgutils.for_range(builder, self.depth, intp=_INDEX) as loop:
             parts = self._weights(builder, loop.index)
@@ -183,10 +195,18 @@ class _Block:
                     total = _multiply_add(builder, scalar, part, builder.load(sums[r][v]))
                     builder.store(total, sums[r][v])
         for r in range(rows):
-            for v in range(self.vectors):
-                at = builder.add(builder.mul(self.outputs_stride, _index(r)), _index(v * LANES))
-                target = builder.bitcast(builder.gep(self.outputs, [at]), _VECTOR.as_pointer())
-                builder.store(builder.load(sums[r][v]), target, align=4)
+            for v in range(width):
+                builder.store(builder.load(sums[r][v]), self._output(builder, r, v), align=4)
+
+    def _output(self, builder: Any, row: int, vector: int) -> Any:
+        """The address of one vector of the result."""
+        at = builder.add(builder.mul(self.outputs_stride, _index(row)), _index(vector * LANES))
+        return builder.bitcast(builder.gep(self.outputs, [at]), _VECTOR.as_pointer())
+
+    def _first(self, builder: Any, row: int, vector: int) -> Any:
+        """What one vector of sums begins with."""
+        held = builder.load(self._output(builder, row, vector), align=4)
+        return builder.select(self.more, held, ir.Constant(_VECTOR, None))
 
     def _weights(self, builder: Any, k: Any) -> list[Any]:
         """The vectors of row `k`, the same row some way ahead being asked for."""
@@ -197,7 +217,7 @@ class _Block:
         vectors = []
         for load in range(loads):
             address = builder.gep(line, [_index(load * LANES)])
-            ahead = builder.gep(builder.bitcast(address, _BYTES), [_index(PREFETCH_BYTES)])
+            ahead = builder.gep(builder.bitcast(address, _BYTES), [self.ahead])
             _prefetch(builder, ahead)
             value = builder.load(builder.bitcast(address, stored.as_pointer()), align=4)
             if paired:

@@ -17,6 +17,15 @@ from outrider.engine.kernels.block import LANES, SUM_VECTORS, multiply_block
 PANEL = 2 * LANES
 """Outputs in one panel."""
 
+PREFETCH_BYTES = 4096
+"""How far ahead weights are asked for: the best of 0.5 to 8 KiB on an Ice Lake Xeon."""
+
+_NEAR_BYTES = 16_384
+"""Half of the smallest nearest cache: weights that stay there while the rows pass by."""
+
+ZERO, MORE = np.int64(0), np.int64(1)
+"""Not literals, for each of which numba would compile a body of its own."""
+
 _MAX_ROWS = SUM_VECTORS // 2
 
 
@@ -41,15 +50,48 @@ def pack(weight: torch.Tensor, dtype: torch.dtype) -> np.ndarray[Any, np.dtype[A
 
 
 @compiled()
-def panel_product(panel: Any, x: Any, out: Any, column: int) -> None:
-    """`out[:, column : column + PANEL] = x @ panel`, in even blocks of rows.
+def strip_product(
+    matrix: Any,
+    column: Any,
+    depth: Any,
+    x: Any,
+    x_column: Any,
+    out: Any,
+    out_column: Any,
+    more: Any,
+    goes_on: Any,
+) -> None:
+    """`PANEL` columns of `out` = `depth` columns of `x` times a strip of `matrix`.
 
-    `panel` is one of those that `pack` makes, `x` [R, K] and `out` [R, C] are float32.
+    For all rows, in even blocks of them; numbers are int64. `more` is `MORE` where the sums go on
+    from what `out` holds, else `ZERO`; see `multiply_block`. Many rows take as much of the matrix
+    at a time as the nearest cache holds. From the second block of rows on memory is free for what
+    follows, which is asked for where `goes_on` is `MORE`: what is needed next lies behind.
     """
-    rows, depth = x.shape
-    row = 0
-    while row < rows:
-        blocks = -(-(rows - row) // _MAX_ROWS)
-        size = -(-(rows - row) // blocks)
-        multiply_block(panel, 0, depth, x, row, 0, out, row, column, size, 2)
-        row += size
+    rows = x.shape[0]
+    step = depth
+    if rows > _MAX_ROWS:
+        step = min(depth, np.int64(_NEAR_BYTES // (4 * min(matrix.shape[1], PANEL))))
+    for start in range(0, depth, step):
+        part, count = matrix[start:], min(step, depth - start)
+        begun = more + start > 0
+        row, ahead = 0, np.int64(PREFETCH_BYTES)
+        while row < rows:
+            blocks = -(-(rows - row) // _MAX_ROWS)
+            size = -(-(rows - row) // blocks)
+            at = x_column + start
+            multiply_block(
+                part, column, count, x, row, at, out, row, out_column, size, 2, begun, ahead
+            )
+            row += size
+            ahead = goes_on * count * 4 * matrix.shape[1]
+
+
+@compiled(inline=True)
+def panel_product(panel: Any, x: Any, out: Any, column: int) -> None:
+    """`out[:, column : column + PANEL] = x @ panel`.
+
+    `panel` is one of those that `pack` makes, `x` [R, K] and `out` [R, C] are float32. The panel
+    that follows it in memory is taken to be the next.
+    """
+    strip_product(panel, ZERO, x.shape[1], x, ZERO, out, np.int64(column), ZERO, MORE)

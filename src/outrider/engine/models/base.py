@@ -8,25 +8,33 @@ import torch
 
 from outrider.engine.models.config import DecoderConfig
 
+BLOCK_TOKENS = 64
+"""Tokens in one block of the cache: what the CPU kernels score at once."""
+
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """A ragged batch of R rows for one forward pass, the rows of a request in ascending position.
+    """A ragged batch of R rows for one forward pass over S sequences.
 
+    `sequences` [R] names the sequence of each row, an index into `block_tables` [S]; the rows of a
+    sequence are adjacent and ascend in position. Position p of a sequence is cached in block
+    `table[p // BLOCK_TOKENS]`. Sequences may share blocks; they write only to blocks of their own.
     `wanted` names the rows whose logits are needed, in ascending order.
     """
 
     token_ids: Sequence[int]
     positions: Sequence[int]
-    slots: Sequence[int]
+    sequences: Sequence[int]
+    block_tables: Sequence[Sequence[int]]
     wanted: Sequence[int]
 
 
 class TargetModel(Protocol):
-    """A decoder with a cache of its own: `slots` requests of up to `capacity` tokens each."""
+    """A decoder with a cache of `num_blocks` blocks, for sequences of up to `max_length` tokens."""
 
     config: DecoderConfig
-    capacity: int
+    num_blocks: int
+    max_length: int
     dtype: torch.dtype
     """Type of the stored weights."""
     logit_tolerance: float
@@ -35,7 +43,7 @@ class TargetModel(Protocol):
     def forward(self, rows: Rows) -> torch.Tensor:
         """Extends the cache by `rows` and returns float32 logits [len(wanted), V].
 
-        The logits hold until the next call. A row overwrites whatever its slot held at its
+        The logits hold until the next call. A row overwrites whatever its block held at its
         position; rejected drafts need no clean-up.
         """
         ...

@@ -1,12 +1,16 @@
-"""The Llama decoder in plain torch operators, for any device that torch drives."""
+"""The decoder in plain torch operators, for any device that torch drives: the reference."""
 
-from itertools import pairwise
+from collections.abc import Callable, Mapping
+from functools import partial
+from types import MappingProxyType
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from outrider.engine.models.base import Rows
+from outrider.engine.models.base import BLOCK_TOKENS, Rows
+from outrider.engine.models.config import Activation
+from outrider.engine.models.paged_rows import PagedRows, paged_rows
 from outrider.engine.models.rope import rope_tables
 from outrider.engine.models.source import WeightSource
 
@@ -16,110 +20,116 @@ LOGIT_TOLERANCE = {torch.float32: 1e-3, torch.bfloat16: 0.5, torch.float16: 0.1}
 The rounding of a type (2^-24, 2^-9, 2^-12 of logits up to about 40), accumulated over layers.
 """
 
-_LAYER_WEIGHTS = (
-    "input_layernorm",
-    "self_attn.q_proj",
-    "self_attn.k_proj",
-    "self_attn.v_proj",
-    "self_attn.o_proj",
-    "post_attention_layernorm",
-    "mlp.gate_proj",
-    "mlp.up_proj",
-    "mlp.down_proj",
+ACTIVATIONS: Mapping[Activation, Callable[[Tensor], Tensor]] = MappingProxyType(
+    {"silu": functional.silu, "gelu_tanh": partial(functional.gelu, approximate="tanh")}
 )
 
+Weights = Mapping[str, Tensor]
+"""One layer's weights, by the names of `DecoderConfig.layer_parts`."""
 
-class EagerLlama:
-    """Weights, activations and cache in one type on one device."""
+
+class EagerDecoder:
+    """Matrices, activations and cache in one type on one device; norms and rotation in float32."""
 
     def __init__(
         self,
         source: WeightSource,
         *,
         dtype: torch.dtype,
-        slots: int,
-        capacity: int,
+        num_blocks: int,
+        max_length: int,
         device: torch.device,
     ) -> None:
         self.config = config = source.config
         self.dtype = dtype
-        self.capacity = capacity
+        self.num_blocks = num_blocks
+        self.max_length = max_length
         self.logit_tolerance = LOGIT_TOLERANCE[dtype]
         self._device = device
 
         def weight(name: str) -> Tensor:
-            return source.tensor(name).to(device, dtype)
+            wide = name.endswith("norm.weight")
+            return source.tensor(name).to(device, torch.float32 if wide else dtype)
 
         self._embedding = weight("model.embed_tokens.weight")
+        # In the type of the weights, as models with a scale were trained.
+        self._embedding_scale = torch.tensor(config.embedding_scale, dtype=dtype, device=device)
         self._head = self._embedding if config.tied_embeddings else weight("lm_head.weight")
         self._final_norm = weight("model.norm.weight")
-        self._layers = [
-            {part: weight(f"model.layers.{i}.{part}.weight") for part in _LAYER_WEIGHTS}
+        self._layers: list[Weights] = [
+            {part: weight(f"model.layers.{i}.{part}") for part in config.layer_parts}
             for i in range(config.num_layers)
         ]
-        self._rope = tuple(
-            table.to(device) for table in rope_tables(config.head_dim, config.rope_theta, capacity)
-        )
-        shape = (config.num_layers, slots, config.num_kv_heads, capacity, config.head_dim)
+        self._ropes = [
+            tuple(table.to(device) for table in rope_tables(rope, config.head_dim, max_length))
+            for rope in config.ropes
+        ]
+        places = num_blocks * BLOCK_TOKENS
+        shape = (config.num_layers, places, config.num_kv_heads, config.head_dim)
         self._keys = torch.zeros(shape, dtype=dtype, device=device)
         self._values = torch.zeros(shape, dtype=dtype, device=device)
 
     @torch.inference_mode()
     def forward(self, rows: Rows) -> Tensor:
         """See `TargetModel.forward`."""
-        token_ids, positions, slots = (
-            torch.tensor(list(field), device=self._device)
-            for field in (rows.token_ids, rows.positions, rows.slots)
-        )
-        cos, sin = (table[positions].unsqueeze(1) for table in self._rope)
-        x = self._embedding[token_ids]
+        config = self.config
+        batch = paged_rows(rows, config.windows, self._device)
+        turns = [
+            tuple(table[batch.positions].unsqueeze(1) for table in tables) for tables in self._ropes
+        ]
+        x = self._embedding[batch.token_ids] * self._embedding_scale
         for layer, weights in enumerate(self._layers):
-            normed = self._norm(x, weights["input_layernorm"])
-            attended = self._attention(layer, weights, normed, positions, slots, (cos, sin))
-            x = x + functional.linear(attended, weights["self_attn.o_proj"])
-            normed = self._norm(x, weights["post_attention_layernorm"])
-            gate = functional.silu(functional.linear(normed, weights["mlp.gate_proj"]))
-            up = functional.linear(normed, weights["mlp.up_proj"])
-            x = x + functional.linear(gate * up, weights["mlp.down_proj"])
-        wanted = self._norm(x[list(rows.wanted)], self._final_norm)
+            cos, sin = turns[config.rope_of_layer[layer]]
+            normed = self._norm(x, weights["input_layernorm.weight"])
+            attended = self._attention(layer, weights, normed, batch, cos, sin)
+            if config.post_norms:
+                attended = self._norm(attended, weights["attention_output_norm.weight"])
+            x = x + attended
+            changed = self._mlp(weights, self._norm(x, weights["mlp_norm.weight"]))
+            if config.post_norms:
+                changed = self._norm(changed, weights["mlp_output_norm.weight"])
+            x = x + changed
+        wanted = self._norm(x[batch.wanted], self._final_norm)
         return functional.linear(wanted, self._head).float()
 
     def _attention(
-        self,
-        layer: int,
-        weights: dict[str, Tensor],
-        x: Tensor,
-        positions: Tensor,
-        slots: Tensor,
-        rope: tuple[Tensor, Tensor],
+        self, layer: int, weights: Weights, x: Tensor, batch: PagedRows, cos: Tensor, sin: Tensor
     ) -> Tensor:
-        """Caches the rows' keys and values, then attends for each request in turn."""
-        size = self.config.head_dim
+        """Caches the rows' keys and values, then lets each row see its own sequence."""
         query, key, value = (
-            functional.linear(x, weights[f"self_attn.{name}_proj"]).view(len(x), -1, size)
-            for name in "qkv"
+            _linear(x, weights, f"self_attn.{each}_proj").view(len(x), -1, self.config.head_dim)
+            for each in "qkv"
         )
-        query = _rotate(query, *rope)
-        self._keys[layer, slots, :, positions] = _rotate(key, *rope)
-        self._values[layer, slots, :, positions] = value
-        changes = (slots.diff() != 0).nonzero().flatten().add(1).tolist()
+        if self.config.qk_norm:
+            query = self._norm(query, weights["self_attn.q_norm.weight"])
+            key = self._norm(key, weights["self_attn.k_norm.weight"])
+        query = _rotate(query, cos, sin)
+        self._keys[layer, batch.places] = _rotate(key, cos, sin)
+        self._values[layer, batch.places] = value
         attended = torch.empty_like(query)
-        for start, end in pairwise([0, *changes, len(x)]):
-            slot, length = int(slots[start]), int(positions[end - 1]) + 1
-            visible = torch.arange(length, device=x.device) <= positions[start:end, None]
-            attended[start:end] = functional.scaled_dot_product_attention(
-                query[start:end].transpose(0, 1).unsqueeze(0),
-                self._keys[layer, slot, :, :length].unsqueeze(0),
-                self._values[layer, slot, :, :length].unsqueeze(0),
-                attn_mask=visible,
+        for group in batch.groups:
+            attended[group.rows] = functional.scaled_dot_product_attention(
+                query[group.rows].transpose(1, 2),
+                self._keys[layer, group.places].transpose(1, 2),
+                self._values[layer, group.places].transpose(1, 2),
+                attn_mask=group.visible[self.config.windows[layer]],
+                scale=self.config.attention_scale,
                 enable_gqa=True,
-            )[0].transpose(0, 1)
-        return attended.flatten(1)
+            ).transpose(1, 2)
+        return _linear(attended.flatten(1), weights, "self_attn.o_proj")
+
+    def _mlp(self, weights: Weights, x: Tensor) -> Tensor:
+        gate = ACTIVATIONS[self.config.activation](_linear(x, weights, "mlp.gate_proj"))
+        return _linear(gate * _linear(x, weights, "mlp.up_proj"), weights, "mlp.down_proj")
 
     def _norm(self, x: Tensor, weight: Tensor) -> Tensor:
         wide = x.float()
         wide = wide * torch.rsqrt(wide.pow(2).mean(-1, keepdim=True) + self.config.rms_norm_eps)
-        return weight * wide.to(x.dtype)
+        return (wide * weight).to(x.dtype)
+
+
+def _linear(x: Tensor, weights: Weights, name: str) -> Tensor:
+    return functional.linear(x, weights[f"{name}.weight"], weights.get(f"{name}.bias"))
 
 
 def _rotate(heads: Tensor, cos: Tensor, sin: Tensor) -> Tensor:

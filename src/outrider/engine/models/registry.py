@@ -8,10 +8,10 @@ from types import MappingProxyType
 import psutil
 import torch
 
-from outrider.engine.models.base import TargetModel
+from outrider.engine.models.base import BLOCK_TOKENS, TargetModel
 from outrider.engine.models.config import DecoderConfig
-from outrider.engine.models.eager import EagerLlama
-from outrider.engine.models.fused import FusedLlama
+from outrider.engine.models.eager import EagerDecoder
+from outrider.engine.models.fused import FusedDecoder
 from outrider.engine.models.source import WeightSource, open_weights
 from outrider.errors import InvalidSetting, NotEnoughMemory
 
@@ -22,28 +22,29 @@ DTYPES = MappingProxyType({"bfloat16": torch.bfloat16, "float32": torch.float32}
 class ModelSettings:
     """How to run a target: "auto" takes the fastest backend and type that this machine has.
 
-    `capacity` is the number of tokens that each of `slots` requests may hold.
+    Requests may be `max_length` tokens long; the cache has `num_blocks` blocks for all of them.
     """
 
     backend: str = "auto"
     dtype: str = "auto"
     threads: int = 1
-    slots: int = 1
-    capacity: int = 2048
+    num_blocks: int = 32
+    max_length: int = 2048
 
-    def with_capacity(self, capacity: int) -> "ModelSettings":
-        """The same settings with room for `capacity` tokens."""
-        return replace(self, capacity=capacity)
+    def with_room(self, max_length: int, sequences: int = 1) -> "ModelSettings":
+        """The same settings with room for so many requests of `max_length` tokens."""
+        blocks = sequences * -(-max_length // BLOCK_TOKENS)
+        return replace(self, num_blocks=blocks, max_length=max_length)
 
 
 def _fused(source: WeightSource, settings: ModelSettings, dtype: torch.dtype) -> TargetModel:
     # torch has only small operators left to run, and its idle threads would spin beside ours.
     torch.set_num_threads(1)
-    return FusedLlama(
+    return FusedDecoder(
         source,
         dtype=dtype,
-        slots=settings.slots,
-        capacity=settings.capacity,
+        num_blocks=settings.num_blocks,
+        max_length=settings.max_length,
         threads=settings.threads,
     )
 
@@ -51,8 +52,12 @@ def _fused(source: WeightSource, settings: ModelSettings, dtype: torch.dtype) ->
 def _eager(source: WeightSource, settings: ModelSettings, dtype: torch.dtype) -> TargetModel:
     torch.set_num_threads(settings.threads)
     device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    return EagerLlama(
-        source, dtype=dtype, slots=settings.slots, capacity=settings.capacity, device=device
+    return EagerDecoder(
+        source,
+        dtype=dtype,
+        num_blocks=settings.num_blocks,
+        max_length=settings.max_length,
+        device=device,
     )
 
 
@@ -96,7 +101,7 @@ def check_memory(
 ) -> None:
     """Raises NotEnoughMemory unless weights, cache and the packing of a part fit."""
     weights = config.parameters * dtype.itemsize
-    cache = settings.slots * settings.capacity * config.kv_bytes_per_token()
+    cache = settings.num_blocks * BLOCK_TOKENS * config.kv_bytes_per_token()
     # Packing holds a large matrix also in float32 for a moment, at most half of all weights.
     needed = weights + weights // 2 + cache
     if needed > available_bytes:

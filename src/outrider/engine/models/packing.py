@@ -1,0 +1,98 @@
+"""A decoder's weights as the CPU kernels take them."""
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from outrider.engine.kernels.arguments import Constants, Ends, Layers, Rope
+from outrider.engine.kernels.memory import aligned_zeros
+from outrider.engine.kernels.panel import PANEL, pack
+from outrider.engine.models.config import DecoderConfig
+from outrider.engine.models.rope import rope_tables
+from outrider.engine.models.source import WeightSource
+
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def pack_ends(source: WeightSource, dtype: torch.dtype) -> Ends:
+    """Embedding, final norm and head; a tied head is the embedding itself."""
+    embedding = pack(source.tensor("model.embed_tokens.weight"), dtype)
+    tied = source.config.tied_embeddings
+    head = embedding if tied else pack(source.tensor("lm_head.weight"), dtype)
+    return Ends(embedding, _vector(source.tensor("model.norm.weight")), head)
+
+
+def pack_layers(source: WeightSource, dtype: torch.dtype) -> Layers:
+    """The weights of all layers, in `dtype` but for norms and biases, which are float32."""
+    config = source.config
+    padding = torch.zeros(-config.intermediate_size % PANEL, config.hidden_size)
+
+    def tensor(layer: int, name: str) -> torch.Tensor:
+        return source.tensor(f"model.layers.{layer}.{name}")
+
+    def vectors(*names: str, present: bool = True) -> Array:
+        if not present:
+            return np.zeros((config.num_layers, 0), np.float32)
+        return _stacked(
+            config.num_layers, lambda i: _vector(torch.cat([tensor(i, name) for name in names]))
+        )
+
+    def matrices(*names: str) -> Array:
+        return _stacked(
+            config.num_layers, lambda i: pack(torch.cat([tensor(i, name) for name in names]), dtype)
+        )
+
+    def gate_up(i: int) -> Array:
+        gate, up = (tensor(i, f"mlp.{name}_proj.weight") for name in ("gate", "up"))
+        return pack(torch.cat([gate, padding, up, padding]), dtype)
+
+    projections = [f"self_attn.{name}_proj" for name in "qkv"]
+    return Layers(
+        attention_norm=vectors("input_layernorm.weight"),
+        qkv=matrices(*(f"{name}.weight" for name in projections)),
+        qkv_bias=vectors(*(f"{name}.bias" for name in projections), present=config.qkv_bias),
+        query_norm=vectors("self_attn.q_norm.weight", present=config.qk_norm),
+        key_norm=vectors("self_attn.k_norm.weight", present=config.qk_norm),
+        output=matrices("self_attn.o_proj.weight"),
+        output_norm=vectors("attention_output_norm.weight", present=config.post_norms),
+        mlp_norm=vectors("mlp_norm.weight"),
+        gate_up=_stacked(config.num_layers, gate_up),
+        down=matrices("mlp.down_proj.weight"),
+        down_norm=vectors("mlp_output_norm.weight", present=config.post_norms),
+        window=np.array(config.windows, np.int64),
+        rope=np.array(config.rope_of_layer, np.int64),
+    )
+
+
+def kernel_constants(config: DecoderConfig) -> Constants:
+    """The numbers of a family."""
+    return Constants(
+        epsilon=np.float32(config.rms_norm_eps),
+        attention_scale=np.float32(config.attention_scale),
+        embedding_scale=np.float32(config.embedding_scale),
+        gelu=config.activation == "gelu_tanh",
+    )
+
+
+def stacked_rope(config: DecoderConfig, positions: int) -> Rope:
+    """The tables of all kinds of layers."""
+    cos, sin = zip(
+        *(rope_tables(rope, config.head_dim, positions) for rope in config.ropes), strict=True
+    )
+    return Rope(torch.stack(cos).numpy(), torch.stack(sin).numpy())
+
+
+def _vector(weight: torch.Tensor) -> Array:
+    return weight.float().numpy()
+
+
+def _stacked(count: int, part: Callable[[int], Array]) -> Array:
+    """`part(0)` to `part(count - 1)` in one array, one of them at a time in memory besides."""
+    first = part(0)
+    stack = aligned_zeros((count, *first.shape), first.dtype)
+    stack[0] = first
+    for i in range(1, count):
+        stack[i] = part(i)
+    return stack

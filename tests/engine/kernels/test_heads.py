@@ -1,0 +1,64 @@
+from typing import Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from outrider.engine.kernels.arguments import SPAN, Cache
+from outrider.engine.kernels.heads import prepare_heads, rotate, store_heads
+
+KV_HEADS, QUERIES, SIZE = 2, 4, 8
+EPSILON: Any = np.float32(1e-3)
+NONE = np.zeros(0, np.float32)
+ANGLES = np.array([0.3, -1.2, 2.5, 0.0], np.float32)
+TURN = (np.cos(ANGLES), np.sin(ANGLES))
+
+
+def random(*shape: int, seed: int = 0) -> Any:
+    return np.random.default_rng(seed).standard_normal(shape, np.float32)
+
+
+def turned(heads: Any) -> Any:
+    """A pair is a complex number, its rotation a product with e^(i angle)."""
+    pairs = (heads[:, :4] + 1j * heads[:, 4:]) * np.exp(1j * ANGLES)
+    return np.hstack([pairs.real, pairs.imag])
+
+
+def test_rotation_turns_each_pair_of_a_head_by_its_angle() -> None:
+    heads = random(3, SIZE)
+    expected = turned(heads)
+    rotate(heads, *TURN)
+    np.testing.assert_allclose(heads, expected, atol=1e-6)
+
+
+def test_a_family_without_bias_and_norms_only_turns_queries_and_keys() -> None:
+    heads = random(QUERIES + 2 * KV_HEADS, SIZE)
+    expected = heads.copy()
+    expected[:6] = turned(heads[:6])
+    prepare_heads(heads, KV_HEADS, (NONE, NONE, NONE), EPSILON, TURN)
+    np.testing.assert_allclose(heads, expected, atol=1e-6)
+
+
+def test_the_bias_comes_first_and_the_norms_before_the_turn() -> None:
+    heads, bias = random(QUERIES + 2 * KV_HEADS, SIZE), random(64, seed=1)
+    norms = random(2, SIZE, seed=2)
+    biased = heads + bias.reshape(8, SIZE)
+    query, key = (
+        functional.rms_norm(torch.from_numpy(x), (SIZE,), torch.from_numpy(norm), 1e-3).numpy()
+        for x, norm in zip((biased[:4], biased[4:6]), norms, strict=True)
+    )
+    prepare_heads(heads, KV_HEADS, (bias, *norms), EPSILON, TURN)
+    expected = np.vstack([turned(query), turned(key), biased[6:]])
+    np.testing.assert_allclose(heads, expected, atol=1e-5)
+
+
+def test_keys_and_values_are_cached_in_the_block_of_their_position_and_nowhere_else() -> None:
+    heads = random(QUERIES + 2 * KV_HEADS, SIZE)
+    keys = np.full((3, KV_HEADS, SIZE, SPAN), -1, np.float32)
+    values = np.full((3, KV_HEADS, SPAN, SIZE), -1, np.float32)
+    store_heads(heads, Cache(keys, values), np.array([0, 2]), SPAN + 5)
+    assert np.array_equal(keys[2, :, :, 5], heads[4:6])
+    assert np.array_equal(values[2, :, 5], heads[6:])
+    keys[2, :, :, 5] = values[2, :, 5] = -1
+    assert (keys == -1).all()
+    assert (values == -1).all()
