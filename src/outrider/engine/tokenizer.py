@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from outrider.engine.detokenizer import Detokenizer
 from outrider.engine.tokenizer_cache import read_converted, read_tokenizer
 from outrider.errors import CorruptFile, InvalidWorkload
 
@@ -64,3 +65,14 @@ class Tokenizer:
     def decode(self, token_ids: Sequence[int]) -> str:
         """The text of `token_ids`, special tokens included."""
         return str(self._tokenizer.decode(token_ids))
+
+    def encode(self, text: str) -> list[int]:
+        """The token ids of `text` alone, without the special tokens that may begin or end one."""
+        return list(self._tokenizer.encode(text, add_special_tokens=False))
+
+    def detokenizer(
+        self, prompt: Sequence[int], *, skip_special_tokens: bool = True
+    ) -> Detokenizer:
+        """What turns one answer to `prompt` into text while its tokens come."""
+        backend = self._tokenizer.backend_tokenizer
+        return Detokenizer(backend, prompt, skip_special_tokens=skip_special_tokens)

@@ -1,0 +1,24 @@
+"""From the target's logits to tokens and text: what requests may ask, and how each is done."""
+
+from outrider.engine.sampling.distribution import (
+    draw,
+    greedy_tokens,
+    probabilities,
+    target_distribution,
+    unusable_rows,
+)
+from outrider.engine.sampling.parameters import LOWEST_TEMPERATURE, SamplingParameters
+from outrider.engine.sampling.processing import process
+from outrider.engine.sampling.state import Sampling
+
+__all__ = [
+    "LOWEST_TEMPERATURE",
+    "Sampling",
+    "SamplingParameters",
+    "draw",
+    "greedy_tokens",
+    "probabilities",
+    "process",
+    "target_distribution",
+    "unusable_rows",
+]
