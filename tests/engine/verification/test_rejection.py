@@ -32,6 +32,10 @@ def test_a_token_that_the_target_excludes_is_never_accepted() -> None:
     assert not accepts(p, torch.tensor([[0.0, 1.0]]), torch.tensor([1]), u)
 
 
+def test_a_token_that_its_own_q_excludes_is_never_accepted() -> None:
+    assert not accepts_at(torch.tensor([[0.5, 0.5, 0.0]]), 2, 0.0)
+
+
 @pytest.mark.parametrize("q", [None, torch.tensor([[0.2, 0.6, 0.2]])])
 def test_a_missing_token_is_never_accepted_and_takes_nothing_from_p(
     q: torch.Tensor | None,

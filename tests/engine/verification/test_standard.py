@@ -1,17 +1,13 @@
-from functools import cache
-from itertools import product
-
 import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from scipy.stats import chisquare
+from tests.engine.verification.toys import DRAWS, p_value, samplings
 
 from outrider.engine.drafting.draft import Draft
 from outrider.engine.sampling import Sampling, SamplingParameters
 from outrider.engine.verification.standard import StandardVerifier
 
-DRAWS = 20_000
 GREEDY = Sampling.seeded(SamplingParameters())
 VERIFIER = StandardVerifier()
 
@@ -102,13 +98,28 @@ def test_greedy_and_random_sequences_share_a_batch() -> None:
 
 @pytest.mark.parametrize("length", [0, 1, 4])
 @pytest.mark.parametrize("drafted", [2, 3])
-def test_a_step_draws_one_number_per_row_whatever_is_accepted(length: int, drafted: int) -> None:
+def test_a_step_uses_one_number_for_each_token_that_it_emits(length: int, drafted: int) -> None:
     (sampling,) = samplers(1)
     (reference,) = samplers(1)
     logits = peaks(*[2] * (length + 1)) * 1e4
-    VERIFIER.verify(logits, draft_of([drafted] * length), [sampling])
-    reference.uniforms(length + 1)
+    verdict = VERIFIER.verify(logits, draft_of([drafted] * length), [sampling])
+    reference.uniforms(len(verdict.emitted[0]))
     assert sampling.uniforms(1) == reference.uniforms(1)
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_a_seed_gives_the_same_tokens_with_and_without_a_draft(seed: int) -> None:
+    generator = torch.Generator().manual_seed(seed)
+    logits = torch.randn(5, 6, generator=generator)
+    parameters = SamplingParameters(0.8, seed)
+    plain = Sampling.seeded(parameters)
+    expected = [emitted(row.unsqueeze(0), Draft.empty(1, 0), [plain])[0][0] for row in logits]
+    drafted = torch.randint(0, 6, (4,), generator=generator).tolist()
+    for right in range(5):
+        tokens = expected[:right] + drafted[right:]
+        run = emitted(logits, draft_of(tokens), [Sampling.seeded(parameters)])[0]
+        assert run == expected[: len(run)]
+        assert len(run) > right
 
 
 def test_a_greedy_step_draws_nothing() -> None:
@@ -125,11 +136,7 @@ def test_a_sequences_tokens_do_not_depend_on_its_neighbours() -> None:
     assert together[1:] == alone
 
 
-# Above temperature 0, in distribution.
-
-
-def p_value(counts: NDArray[np.int64], law: NDArray[np.float64]) -> float:
-    return float(chisquare(counts, law * counts.sum()).pvalue)
+# Above temperature 0, in distribution; `test_losslessness.py` has more of it.
 
 
 def softmax(logits: torch.Tensor) -> NDArray[np.float64]:
@@ -140,7 +147,7 @@ def softmax(logits: torch.Tensor) -> NDArray[np.float64]:
 def first_tokens(logits: list[float], draft: Draft) -> NDArray[np.int64]:
     """How often each token comes first in DRAWS steps with one drafted token each."""
     rows = torch.tensor(logits).expand(2 * DRAWS, -1)
-    verdict = VERIFIER.verify(rows, draft, samplers(DRAWS))
+    verdict = VERIFIER.verify(rows, draft, samplings(SamplingParameters(1.0, seed=0), DRAWS))
     return np.bincount([tokens[0] for tokens in verdict.emitted], minlength=len(logits))
 
 
@@ -165,56 +172,3 @@ def test_a_draft_drawn_from_q_leaves_the_target_distribution() -> None:
     probabilities = torch.tensor(q, dtype=torch.float32).expand(DRAWS, 1, -1)
     counts = first_tokens(FALLING, draft_of(*drawn.tolist(), probabilities=probabilities))
     assert p_value(counts, softmax(torch.tensor(FALLING))) > 1e-3
-
-
-MARKOV = torch.tensor(
-    [
-        [1.0, 0.3, -0.2, 0.6, 0.0],
-        [-0.5, 0.8, 0.4, 0.1, 0.9],
-        [0.2, 0.2, 1.1, -0.4, 0.5],
-        [0.7, -0.3, 0.0, 0.9, 0.3],
-        [0.0, 0.6, 0.8, 0.2, -0.6],
-    ]
-)
-"""The toy target's logits after each token."""
-
-
-@cache
-def speculate(temperature: float, drafter_seed: int) -> NDArray[np.int64]:
-    """Three tokens of each of DRAWS sequences that start after token 0, int [DRAWS, 3].
-
-    The drafts are arbitrary tokens, 0 to 3 of them, so that some fail at every position.
-    """
-    rng = np.random.default_rng(drafter_seed)
-    outputs: list[list[int]] = [[0] for _ in range(DRAWS)]
-    sampling = samplers(DRAWS, temperature)
-    while unfinished := [at for at, output in enumerate(outputs) if len(output) < 4]:
-        lengths = rng.integers(0, 4, len(unfinished))
-        tokens = rng.integers(0, 5, (len(unfinished), 3)).astype(np.int32)
-        tokens[np.arange(3) >= lengths[:, None]] = -1
-        last = np.array([outputs[at][-1] for at in unfinished])
-        read = np.concatenate([last[:, None], tokens], axis=1)
-        rows = MARKOV[read[np.arange(4) <= lengths[:, None]]]
-        verdict = VERIFIER.verify(rows, Draft(tokens, lengths), [sampling[at] for at in unfinished])
-        for at, run in zip(unfinished, verdict.emitted, strict=True):
-            outputs[at].extend(run.tolist())
-    return np.array([output[1:4] for output in outputs])
-
-
-def joint_p_value(drawn_at: float, expected_at: float) -> float:
-    """Test the speculated triples against the exact law at another temperature, or the same."""
-    step = softmax(MARKOV / expected_at)
-    law = np.array(
-        [step[0, a] * step[a, b] * step[b, c] for a, b, c in product(range(5), repeat=3)]
-    )
-    assert law.min() * DRAWS > 5, "too few draws for a chi-square test"
-    return p_value(np.bincount(speculate(drawn_at, 11) @ [25, 5, 1], minlength=125), law)
-
-
-@pytest.mark.parametrize("temperature", [1.0, 0.8])
-def test_three_speculated_tokens_have_the_targets_joint_distribution(temperature: float) -> None:
-    assert joint_p_value(temperature, temperature) > 1e-3
-
-
-def test_the_joint_distribution_would_show_a_target_that_is_slightly_off() -> None:
-    assert joint_p_value(drawn_at=1.0, expected_at=0.9) < 1e-6

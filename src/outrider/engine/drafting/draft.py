@@ -1,6 +1,7 @@
 """What a drafter proposes."""
 
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
@@ -16,11 +17,19 @@ class Draft:
     [B, K, V], the distribution that each token was drawn from; None says that every token was
     proposed with certainty (q = 1 on it). A token chosen as the argmax of a drafter's
     distribution was not drawn from it: its q is None.
+    `log_odds` [B, K] are ln(q / (1 - q)) of the token that the drafter held most likely at each
+    position, its confidence; None for a drafter without one.
+
+    `lengths` may be lowered afterwards, to verify less. Where there is a q, whether a token stays
+    may depend on what came before it, but not on the token itself or what follows: dropping drawn
+    tokens for what they are shifts the output's distribution. A token that a grammar forbids stays
+    therefore, and the target, which forbids it too, rejects it.
     """
 
     tokens: NDArray[np.int32]
     lengths: NDArray[np.int64]
     probabilities: torch.Tensor | None = None
+    log_odds: NDArray[np.float64] | None = None
 
     @classmethod
     def empty(cls, batch: int, k: int) -> Self:
@@ -34,4 +43,18 @@ class Draft:
             self.tokens[members],
             self.lengths[members],
             None if q is None else q[torch.from_numpy(members).to(q.device)],
+            None if self.log_odds is None else self.log_odds[members],
         )
+
+    def cut(self, lengths: NDArray[np.int64]) -> "Draft":
+        """Keep the first `lengths` [B] tokens of each sequence, none more than it has."""
+        beyond = np.arange(self.tokens.shape[1]) >= lengths[:, None]
+        return replace(self, tokens=np.where(beyond, -1, self.tokens), lengths=lengths)
+
+    def without(self, rows: Collection[int]) -> "Draft":
+        """Propose nothing to the sequences in `rows`, whose draft cannot be used."""
+        if len(rows) == len(self.lengths) or len(self.tokens) != len(self.lengths):
+            return Draft.empty(len(rows), self.tokens.shape[-1])
+        lengths = self.lengths.copy()
+        lengths[list(rows)] = 0
+        return self.cut(lengths)

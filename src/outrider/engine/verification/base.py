@@ -1,5 +1,6 @@
 """What every verifier offers, and the form of its answer."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -30,7 +31,14 @@ class Verifier(Protocol):
     def name(self) -> str:
         """The rule, as a setting names it."""
 
-    def verify(self, logits: torch.Tensor, draft: Draft, sampling: list[Sampling]) -> Verdict:
+    @property
+    def lossless(self) -> bool:
+        """Whether the output is exactly the target's: same tokens if greedy, else same law.
+
+        Whoever prints figures of a rule that is not lossless says so beside them.
+        """
+
+    def verify(self, logits: torch.Tensor, draft: Draft, sampling: Sequence[Sampling]) -> Verdict:
         """Judge `draft` by `logits` [sum(lengths + 1), V], one `sampling` per sequence.
 
         A sequence with d drafted tokens owns d + 1 consecutive rows: row i, from 0, judges its

@@ -9,17 +9,33 @@ drafted token (-1) accepts nothing and has nothing to take away from p.
 import torch
 
 
+def of_drafted(
+    p: torch.Tensor, q: torch.Tensor | None, drafted: torch.Tensor
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Return float64 p(d) and q(d) [rows] of the `drafted` tokens int64 [rows], 0 where -1."""
+    d = drafted.clamp(min=0).unsqueeze(-1)
+    present = (drafted >= 0).double()
+    p_d = p.gather(-1, d).squeeze(-1) * present
+    return p_d, present if q is None else q.gather(-1, d).squeeze(-1) * present
+
+
 def accepts(
     p: torch.Tensor, q: torch.Tensor | None, drafted: torch.Tensor, u: torch.Tensor
 ) -> torch.Tensor:
     """Return bool [rows]: accept d with probability min(1, p(d) / q(d)), by `u` [rows] in [0, 1).
 
-    `drafted` is int64 [rows].
+    `drafted` is int64 [rows]. A token that q excludes cannot have been drawn from it: rejected.
     """
+    p_d, q_d = of_drafted(p, q, drafted)
+    return (q_d > 0) & (u * q_d < p_d)
+
+
+def left_over(p: torch.Tensor, q: torch.Tensor | None, drafted: torch.Tensor) -> torch.Tensor:
+    """Return max(p - q, 0) [rows, V], and p where no token was drafted."""
     d = drafted.clamp(min=0).unsqueeze(-1)
-    p_d = p.gather(-1, d).squeeze(-1)
-    q_d = 1.0 if q is None else q.gather(-1, d).squeeze(-1)
-    return (drafted >= 0) & (u * q_d < p_d)
+    present = (drafted >= 0).unsqueeze(-1)
+    taken = torch.zeros_like(p).scatter(-1, d, 1.0) if q is None else q
+    return torch.where(present, p - taken, p).clamp(min=0)
 
 
 def residual(p: torch.Tensor, q: torch.Tensor | None, drafted: torch.Tensor) -> torch.Tensor:
@@ -27,9 +43,6 @@ def residual(p: torch.Tensor, q: torch.Tensor | None, drafted: torch.Tensor) -> 
 
     `drafted` is int64 [rows].
     """
-    d = drafted.clamp(min=0).unsqueeze(-1)
-    present = (drafted >= 0).unsqueeze(-1)
-    taken = torch.zeros_like(p).scatter(-1, d, 1.0) if q is None else q
-    rest = torch.where(present, p - taken, p).clamp(min=0)
+    rest = left_over(p, q, drafted)
     # Nothing is left where rounding rejected a token although p = q.
     return torch.where(rest.sum(dim=-1, keepdim=True) > 0, rest, p)

@@ -16,13 +16,14 @@ class DraftRows:
 
     `owned` bool [B, K + 1] marks the cells that have a row, in the order of the rows; `drafted`
     int32 [R] is the token that each row judges, -1 where there is none: in the row after the
-    last token, and for a token that the drafter took back. `first` int64 [B] is each sequence's
-    first row.
+    last token, and for a token that was taken back. `first` int64 [B] is each sequence's first
+    row, `last` its last.
     """
 
     owned: NDArray[np.bool_]
     drafted: NDArray[np.int32]
     first: NDArray[np.int64]
+    last: NDArray[np.int64]
 
     @classmethod
     def of(cls, draft: Draft) -> Self:
@@ -30,9 +31,10 @@ class DraftRows:
         batch, k = draft.tokens.shape
         owned = np.arange(k + 1) <= draft.lengths[:, None]
         cells = np.full((batch, k + 1), -1, np.int32)
-        cells[:, :k] = draft.tokens
+        cells[:, :k] = np.where(owned[:, 1:], draft.tokens, -1)
         counts = draft.lengths + 1
-        return cls(owned, cells[owned], counts.cumsum() - counts)
+        ends = counts.cumsum()
+        return cls(owned, cells[owned], ends - counts, ends - 1)
 
     def accepted(self, accepts: NDArray[np.bool_]) -> NDArray[np.int64]:
         """Return int64 [B], how many of each sequence's rows accept before the first that does not.
@@ -44,7 +46,17 @@ class DraftRows:
         lengths: NDArray[np.int64] = cells.argmin(axis=1)
         return lengths
 
+    def spread(self, values: torch.Tensor, empty: float = 0.0) -> torch.Tensor:
+        """Return [B, K + 1], the `values` [R] of the rows in their cells, `empty` elsewhere."""
+        cells = values.new_full(self.owned.shape, empty)
+        cells[torch.from_numpy(self.owned).to(values.device)] = values
+        return cells
+
+    def gather(self, cells: torch.Tensor) -> torch.Tensor:
+        """Return [R, ...], the `cells` [B, K + 1, ...] that have a row."""
+        return cells[torch.from_numpy(self.owned).to(cells.device)]
+
     def flatten(self, q: torch.Tensor) -> torch.Tensor:
-        """Return [R, V], the rows of `q` [B, K, V], with 0 in each sequence's last row."""
+        """Return [R, V], the rows of `q` [B, K, V], with 0 after a draft of K tokens."""
         padded = torch.nn.functional.pad(q, (0, 0, 0, 1))
-        return padded[torch.from_numpy(self.owned).to(q.device)]
+        return self.gather(padded)

@@ -1,0 +1,51 @@
+"""How a drafter with a model of its own turns logits into drafted tokens, and q into a promise.
+
+q is always the distribution that the tokens were really drawn from. An argmax was drawn from
+none: it is a point mass, whatever the softmax said of it.
+"""
+
+from collections.abc import Sequence
+from typing import Literal, NamedTuple
+
+import torch
+
+from outrider.engine.sampling import Sampling, draw, greedy_tokens, probabilities
+
+DraftSampleMethod = Literal["greedy", "probabilistic"]
+
+
+class Drafted(NamedTuple):
+    """One drafted token for each of B sequences, int64 [B], and q float32 [B, V].
+
+    q is None where every token was proposed with certainty.
+    """
+
+    tokens: torch.Tensor
+    q: torch.Tensor | None
+
+
+def draft_tokens(
+    logits: torch.Tensor, sampling: Sequence[Sampling], method: DraftSampleMethod = "greedy"
+) -> Drafted:
+    """Choose a token for each row of the drafter's `logits` [B, V].
+
+    "greedy" takes the argmax. "probabilistic" draws at the sequence's temperature, without top-k,
+    top-p and min-p, one uniform from the generator of each sequence above temperature 0; a greedy
+    sequence gets the argmax, and a one-hot q if others in the batch have one. The verifier's
+    numbers come after it from the same generator, so the two are independent.
+    """
+    best = greedy_tokens(logits)
+    random = [row for row, each in enumerate(sampling) if not each.parameters.greedy]
+    if method == "greedy" or not random:
+        return Drafted(best, None)
+    temperature = torch.tensor([each.parameters.temperature or 1.0 for each in sampling])
+    q = probabilities(logits, temperature)
+    u = torch.cat([sampling[row].uniforms(1) for row in random]).to(logits.device)
+    if len(random) == len(sampling):
+        return Drafted(draw(q, u), q)
+    tokens = best.clone()
+    tokens[random] = draw(q[random], u)
+    certain = torch.ones(len(sampling), dtype=torch.bool, device=logits.device)
+    certain[random] = False
+    q[certain] = torch.nn.functional.one_hot(best[certain], q.shape[-1]).to(q.dtype)
+    return Drafted(tokens, q)

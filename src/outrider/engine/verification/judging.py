@@ -1,0 +1,82 @@
+"""What the rules share: greedy and random sequences judged apart, and the answer put together."""
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from outrider.engine.drafting.draft import Draft
+from outrider.engine.sampling import Sampling, draw, greedy_tokens, target_distribution
+from outrider.engine.verification.base import Verdict
+from outrider.engine.verification.rows import DraftRows
+
+
+class Judgement(NamedTuple):
+    """Accepted lengths int64 [B] and bonus tokens int32 [B]."""
+
+    accepted: NDArray[np.int64]
+    bonus: NDArray[np.int32]
+
+
+Judge = Callable[[torch.Tensor, Draft, Sequence[Sampling]], Judgement]
+"""Takes what `Verifier.verify` takes, for sequences that are all greedy or all random."""
+
+
+def judge(
+    logits: torch.Tensor,
+    draft: Draft,
+    sampling: Sequence[Sampling],
+    *,
+    greedy: Judge,
+    random: Judge,
+) -> Verdict:
+    """Judge the greedy sequences of a batch by one rule and the others by another."""
+    batch = len(sampling)
+    assert len(logits) == draft.lengths.sum() + batch, "one row per drafted token and one more"
+    is_greedy = np.fromiter((each.parameters.greedy for each in sampling), np.bool_, batch)
+    accepted = np.zeros(batch, np.int64)
+    bonus = np.zeros(batch, np.int32)
+    for members, judge_them in ((is_greedy, greedy), (~is_greedy, random)):
+        if members.all():
+            accepted, bonus = judge_them(logits, draft, sampling)
+        elif members.any():
+            rows = torch.from_numpy(members.repeat(draft.lengths + 1)).to(logits.device)
+            chosen = [each for each, member in zip(sampling, members, strict=True) if member]
+            accepted[members], bonus[members] = judge_them(
+                logits[rows], draft.select(members), chosen
+            )
+    runs = np.pad(draft.tokens, ((0, 0), (0, 1)))
+    runs[np.arange(batch), accepted] = bonus
+    return Verdict(accepted, [run[:count] for run, count in zip(runs, accepted + 1, strict=True)])
+
+
+def judge_greedy(logits: torch.Tensor, draft: Draft, _: Sequence[Sampling]) -> Judgement:
+    """Accept as long as each drafted token is the target's own choice; no randomness."""
+    rows = DraftRows.of(draft)
+    target = greedy_tokens(logits).to(torch.int32).cpu().numpy()
+    accepted = rows.accepted(target == rows.drafted)
+    return Judgement(accepted, target[rows.first + accepted])
+
+
+def judge_drawn(logits: torch.Tensor, draft: Draft, sampling: Sequence[Sampling]) -> Judgement:
+    """Draw each row's token as plain decoding would, and accept where it is the drafted one.
+
+    For drafts proposed with certainty: token d is accepted with probability p(d), and the token
+    after a rejection follows p without d, which is all that rejection sampling asks. Since every
+    output token uses the number that plain decoding would draw it by, the text is the same with
+    and without speculation, seed by seed.
+    """
+    rows = DraftRows.of(draft)
+    counts = (draft.lengths + 1).tolist()
+    parameters = [
+        each.parameters for each, count in zip(sampling, counts, strict=True) for _ in range(count)
+    ]
+    u = torch.cat([each.peek(count) for each, count in zip(sampling, counts, strict=True)])
+    p = target_distribution(logits, parameters)
+    drawn = draw(p, u.to(p.device)).to(torch.int32).cpu().numpy()
+    accepted = rows.accepted(drawn == rows.drafted)
+    for each, count in zip(sampling, accepted.tolist(), strict=True):
+        each.use(count + 1)
+    return Judgement(accepted, drawn[rows.first + accepted])
