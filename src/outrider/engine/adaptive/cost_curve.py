@@ -1,0 +1,42 @@
+"""What a target step costs by the number of its rows."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CostCurve:
+    """Seconds of a step by its rows: measured at `rows`, ascending, and never falling.
+
+    Between two measurements the cost is on the line between them, beyond the last on the line
+    through the last two.
+    """
+
+    rows: NDArray[np.int64]
+    seconds: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, measured_s: Mapping[int, float]) -> Self:
+        """Take measured costs; a step that seemed cheaper than a smaller one costs the same.
+
+        Raises ValueError for fewer than two sizes, for one below 1, or for a cost not above 0.
+        """
+        rows = np.array(sorted(measured_s), np.int64)
+        seconds = np.array([measured_s[size] for size in rows.tolist()], np.float64)
+        if len(rows) < 2 or rows[0] < 1 or not (np.isfinite(seconds) & (seconds > 0)).all():  # noqa: PLR2004
+            raise ValueError(
+                f"step costs {dict(measured_s)}; expected positive times of two sizes or more"
+            )
+        return cls(rows, np.maximum.accumulate(seconds))
+
+    def cost_s(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the seconds of steps with so many rows each."""
+        inside: NDArray[np.float64] = np.interp(rows, self.rows, self.seconds)
+        slope = (self.seconds[-1] - self.seconds[-2]) / (self.rows[-1] - self.rows[-2])
+        beyond = np.maximum(rows - self.rows[-1], 0)
+        seconds: NDArray[np.float64] = inside + slope * beyond
+        return seconds

@@ -1,0 +1,46 @@
+"""Measures what steps cost on this machine, before any request has come."""
+
+from collections.abc import Callable
+from statistics import median
+
+from outrider.engine.adaptive.cost_curve import CostCurve
+from outrider.engine.models.base import BLOCK_TOKENS, Rows, TargetModel
+
+ROW_COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
+"""Sizes at which a step is timed; kernels cost the more per row the fewer rows there are."""
+
+CONTEXT_TOKENS = 256
+"""How much each row has to attend to while it is timed."""
+
+REPEATS = 5
+
+
+def profile_steps(
+    model: TargetModel, *, most_rows: int, clock: Callable[[], float], repeats: int = REPEATS
+) -> CostCurve:
+    """Time steps of up to `most_rows` rows and return the medians of `repeats` rounds.
+
+    Overwrites the first blocks of the cache, so it runs before there are requests. The context is
+    shortened where cache or target are too small for `CONTEXT_TOKENS`.
+    """
+    room = min(model.max_length, model.num_blocks * BLOCK_TOKENS)
+    sizes = [size for size in ROW_COUNTS if size <= min(most_rows, room)] or [1]
+    if len(sizes) == 1:
+        sizes = [1, 2]
+    taken: dict[int, list[float]] = {size: [] for size in sizes}
+    for size in sizes:
+        model.forward(_rows(model, size, room))  # compiles, touches the memory
+    for _ in range(repeats):
+        # Interleaved, so that a busy moment of the machine meets all sizes alike.
+        for size in sizes:
+            start = clock()
+            model.forward(_rows(model, size, room))
+            taken[size].append(clock() - start)
+    return CostCurve.of({size: median(times) for size, times in taken.items()})
+
+
+def _rows(model: TargetModel, count: int, room: int) -> Rows:
+    start = max(0, min(CONTEXT_TOKENS, room - count))
+    blocks = range(-(-(start + count) // BLOCK_TOKENS))
+    token = 1 % model.config.vocab_size
+    return Rows([token] * count, range(start, start + count), [0] * count, [blocks], range(count))

@@ -1,0 +1,103 @@
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from outrider.engine.adaptive.budget import survivals, verified_lengths
+from outrider.engine.adaptive.cost_curve import CostCurve
+
+FLAT = CostCurve.of({1: 1.0, 100: 1.0})
+STEEP = CostCurve.of({1: 1.0, 100: 100.0})
+
+
+def chosen(
+    confidence: list[list[float]], cost: CostCurve, spent_s: float = 0.0, *, in_order: bool = False
+) -> list[int]:
+    c = np.array(confidence)
+    s = survivals(c, np.full(len(c), c.shape[1]))
+    found: list[int] = verified_lengths(
+        s, plain_rows=len(c), sampling=len(c), spent_s=spent_s, cost=cost, in_order=in_order
+    ).tolist()
+    return found
+
+
+def test_survival_is_the_product_of_the_confidences_up_to_a_position() -> None:
+    s = survivals(np.array([[0.5, 0.5, 1.0]]), np.array([3]))
+    np.testing.assert_allclose(s, [[0.5, 0.25, 0.25]])
+
+
+def test_beyond_the_draft_nothing_survives() -> None:
+    s = survivals(np.array([[0.9, 0.9, 0.9]]), np.array([1]))
+    np.testing.assert_allclose(s, [[0.9, 0.0, 0.0]])
+
+
+def test_where_rows_cost_nothing_everything_is_verified() -> None:
+    assert chosen([[0.1, 0.1], [0.9, 0.9]], FLAT) == [2, 2]
+
+
+def test_where_each_row_costs_a_step_nothing_is_verified() -> None:
+    assert chosen([[0.9, 0.9], [0.9, 0.9]], STEEP) == [0, 0]
+
+
+def test_the_promising_request_gets_the_rows() -> None:
+    cost = CostCurve.of({1: 1.0, 2: 1.1, 6: 1.5})
+    assert chosen([[0.95, 0.95], [0.02, 0.9]], cost) == [2, 0]
+
+
+def test_of_equal_rates_the_smaller_budget_is_taken() -> None:
+    # One row for one token more at the same rate: 1 / 1 = 2 / 2.
+    assert chosen([[1.0]], CostCurve.of({1: 1.0, 2: 2.0})) == [0]
+
+
+def test_time_already_spent_makes_longer_drafts_worth_while() -> None:
+    cost = CostCurve.of({1: 1.0, 5: 3.0})
+    assert chosen([[0.45, 0.9]], cost) == [0]
+    assert chosen([[0.45, 0.9]], cost, spent_s=1.0) == [2]
+
+
+def test_in_order_a_token_is_not_verified_for_what_may_follow_it() -> None:
+    # The second row costs much and the third nothing more.
+    cost = CostCurve.of({1: 1.0, 2: 2.0, 3: 2.0})
+    assert chosen([[0.9, 1.0]], cost) == [2]
+    assert chosen([[0.9, 1.0]], cost, in_order=True) == [0]
+
+
+@given(
+    first=st.floats(0, 1),
+    later=st.lists(st.floats(0, 1), min_size=2, max_size=2),
+    others=st.lists(st.floats(0, 1), min_size=3, max_size=3),
+    steps=st.lists(st.floats(0.0, 1.0), min_size=8, max_size=8),
+)
+def test_in_order_whether_a_token_is_verified_does_not_depend_on_those_after_it(
+    first: float, later: list[float], others: list[float], steps: list[float]
+) -> None:
+    cost = CostCurve.of({n + 1: 1.0 + sum(steps[:n]) for n in range(8)})
+    lengths = [
+        chosen([[first, *rest], others], cost, in_order=True)[0] for rest in (later, [1.0, 1.0])
+    ]
+    assert (lengths[0] > 0) == (lengths[1] > 0)
+
+
+@given(
+    confidence=st.lists(st.lists(st.floats(0, 1), min_size=3, max_size=3), min_size=1, max_size=3),
+    steps=st.lists(st.floats(0.0, 1.0), min_size=12, max_size=12),
+    spent_s=st.floats(0, 2),
+)
+def test_no_choice_of_prefixes_gives_a_higher_rate(
+    confidence: list[list[float]], steps: list[float], spent_s: float
+) -> None:
+    cost = CostCurve.of({n + 1: 1.0 + sum(steps[:n]) for n in range(12)})
+    c = np.array(confidence)
+    batch = len(c)
+    s = survivals(c, np.full(batch, 3))
+
+    def rate(lengths: tuple[int, ...]) -> float:
+        tokens = batch + sum(float(s[b, :n].sum()) for b, n in enumerate(lengths))
+        seconds = spent_s + float(cost.cost_s(np.array([batch + sum(lengths)]))[0])
+        return tokens / seconds
+
+    found = chosen(confidence, cost, spent_s)
+    best = max(rate(lengths) for lengths in product(range(4), repeat=batch))
+    assert rate(tuple(found)) == pytest.approx(best)
