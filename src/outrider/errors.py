@@ -8,6 +8,7 @@ OutriderError
 ├── InvalidWorkload       a prompt file that does not parse
 ├── InvalidSetting        a value outside its range, or two that exclude each other
 ├── NotEnoughMemory       the weights and the cache do not fit
+├── RequestFailed         a request that the engine could not finish
 ├── UnreadableSource      a file, folder or address to report on that cannot be opened
 ├── UnwritableOutput      a path that cannot be written
 ├── InvalidEvidence       an evidence file that is not one, or does not fit what was asked
@@ -55,6 +56,10 @@ class InvalidSetting(OutriderError):
 
 class NotEnoughMemory(OutriderError):
     """The weights and the cache do not fit."""
+
+
+class RequestFailed(OutriderError):
+    """A request that the engine could not finish."""
 
 
 class UnreadableSource(OutriderError):

@@ -5,10 +5,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pytest
 import torch
+from tests.engine.loops import config_of
 
 from outrider.bench.answering import Answerer
 from outrider.engine.models.base import Rows, TargetModel
-from outrider.engine.models.config import DecoderConfig
 from outrider.records.arm import BASELINE, Arm
 from outrider.records.divergence import Divergence
 from outrider.records.prompt import PromptRecord
@@ -39,8 +39,9 @@ class ToyTarget:
     The logits of its best two tokens, `following` and the one after it, are 2 and 1.
     """
 
-    config = DecoderConfig("toy", VOCABULARY, 1, 1, 1, 1, 1, 1, 1e-5, 1e4, CAPACITY, True)
-    capacity = CAPACITY
+    config = config_of(VOCABULARY)
+    num_blocks = 8
+    max_length = CAPACITY
     dtype = torch.float32
     logit_tolerance = 0.0
 

@@ -102,7 +102,7 @@ def test_times_are_differences_of_the_given_clock(
     answerer: Answerer, arms: tuple[Arm, ...], prompts: tuple[PromptRecord, ...]
 ) -> None:
     request = ask(answerer, arms[1], prompts[0])
-    assert request.prefill_s == 1.0
+    assert request.prefill_s == 3.0
     assert {(step.draft_s, step.verify_s, step.step_s) for step in request.steps} == {
         (1.0, 1.0, 3.0)
     }

@@ -1,4 +1,5 @@
 from collections.abc import Callable, Collection
+from collections.abc import Sequence as Ordered
 from dataclasses import replace
 from typing import Protocol
 
@@ -211,7 +212,7 @@ def test_a_run_within_its_time_limit_is_complete(comparison: RunIt, keeper: Kept
 class Gullible(StandardVerifier):
     """Accepts whatever is drafted."""
 
-    def verify(self, logits: torch.Tensor, draft: Draft, sampling: list[Sampling]) -> Verdict:
+    def verify(self, logits: torch.Tensor, draft: Draft, sampling: Ordered[Sampling]) -> Verdict:
         verdict = super().verify(logits, draft, sampling)
         emitted = [
             np.append(tokens[:length], judged[-1:])
@@ -225,9 +226,8 @@ class Gullible(StandardVerifier):
 @pytest.fixture
 def gullible(answerer: Answerer) -> Answerer:
     """The answerer with a verifier that is wrong whenever it should reject."""
-    answerer._loops = {
-        name: replace(loop, verifier=Gullible()) for name, loop in answerer._loops.items()
-    }
+    for engine in answerer._engines.values():
+        engine.loop = replace(engine.loop, verifier=Gullible())
     return answerer
 
 
@@ -271,10 +271,9 @@ class Doubling:
 def test_a_drafter_that_is_always_wrong_changes_no_output(
     answerer: Answerer, comparison: RunIt, keeper: Kept
 ) -> None:
-    answerer._loops = {
-        name: replace(loop, drafter=Doubling()) if loop.k else loop
-        for name, loop in answerer._loops.items()
-    }
+    for engine in answerer._engines.values():
+        if engine.loop.k:
+            engine.loop = replace(engine.loop, drafter=Doubling())
     assert comparison().run()
     steps = [step for each in measured(keeper) if each.arm != "none" for step in each.steps]
     assert sum(step.drafted for step in steps) > 0
@@ -289,7 +288,8 @@ class Wavering:
 
     def __init__(self, target: TargetModel) -> None:
         self._target = target
-        self.config, self.capacity, self.dtype = target.config, target.capacity, target.dtype
+        self.config, self.dtype = target.config, target.dtype
+        self.num_blocks, self.max_length = target.num_blocks, target.max_length
 
     def forward(self, rows: Rows) -> torch.Tensor:
         logits = self._target.forward(rows)
@@ -302,9 +302,8 @@ def test_a_tie_that_rounding_decides_is_no_error(
     answerer: Answerer, toy: TargetModel, comparison: RunIt, keeper: Kept
 ) -> None:
     answerer.model = Wavering(toy)
-    answerer._loops = {
-        name: replace(loop, model=answerer.model) for name, loop in answerer._loops.items()
-    }
+    for engine in answerer._engines.values():
+        engine.loop = replace(engine.loop, model=answerer.model)
     assert comparison().run()
     assert {found.kind for found in keeper.divergences} == {"near-tie"}
 

@@ -113,7 +113,7 @@ def session(settings: RunSettings, tmp_path: Path, said: list[str]) -> StartSess
 @pytest.fixture
 def greedy_answers(tiny_model: Path) -> dict[str, tuple[int, ...]]:
     """What no speculation has to answer: the argmax after a whole forward pass for each token."""
-    model = load_model(tiny_model, ENGINE.with_capacity(256))
+    model = load_model(tiny_model, ENGINE.with_room(256))
     tokenizer = Tokenizer(tiny_model)
     answers = {}
     for prompt in PROMPTS:
@@ -121,7 +121,9 @@ def greedy_answers(tiny_model: Path) -> dict[str, tuple[int, ...]]:
         start = len(token_ids)
         while len(token_ids) < start + min(28, prompt.max_tokens) and token_ids[-1] != 256:
             count = len(token_ids)
-            logits = model.forward(Rows(token_ids, range(count), [0] * count, [count - 1]))
+            logits = model.forward(
+                Rows(token_ids, range(count), [0] * count, [range(8)], [count - 1])
+            )
             token_ids.append(int(logits.argmax()))
         answers[prompt.prompt_id] = tuple(token_ids[start:])
     return answers

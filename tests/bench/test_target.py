@@ -78,15 +78,15 @@ def test_a_chat_that_the_template_refuses_is_named(tokenizer: Tokenizer) -> None
         tokenized([asked], tokenizer, None)
 
 
-def test_the_capacity_is_that_of_the_longest_prompt_and_its_answer(
+def test_the_room_is_that_of_the_longest_prompt_and_its_answer(
     tiny_model: Path, tokenizer: Tokenizer
 ) -> None:
     target = load(tiny_model, tokenizer, record(10, 100), record(80, 5), record(90, 25))
-    assert target.model.capacity == 115
+    assert target.model.max_length == 115
 
 
 def test_a_prompt_may_fill_the_models_positions(tiny_model: Path, tokenizer: Tokenizer) -> None:
-    assert load(tiny_model, tokenizer, record(POSITIONS - 6, 6)).model.capacity == POSITIONS
+    assert load(tiny_model, tokenizer, record(POSITIONS - 6, 6)).model.max_length == POSITIONS
 
 
 def test_a_prompt_too_long_for_the_model_is_named(tiny_model: Path, tokenizer: Tokenizer) -> None:

@@ -7,7 +7,8 @@ from tests.engine.loops import (
     ScriptedDrafter,
     counted,
     counting_on,
-    loop_of,
+    engine_of,
+    finish,
     request,
 )
 
@@ -66,22 +67,20 @@ def test_a_stop_token_in_the_last_place_that_fits_counts_as_a_stop() -> None:
 
 
 def test_a_stop_token_in_the_prompt_does_not_stop() -> None:
-    loop, _ = loop_of(CountingModel(), NoDrafter(), 0, stop_ids=[8])
-    sequence = request([8, 3], 5)
-    loop.prefill(sequence)
-    assert loop.finished(sequence) is None
+    engine, _ = engine_of(CountingModel(), NoDrafter(), 0)
+    engine.add(request([8, 3], 5, stop_ids=[8]))
+    assert [update.finish_reason for update in engine.step()] == [None]
 
 
 def test_a_wrong_draft_costs_nothing_but_itself() -> None:
     # The second of every draft's tokens is wrong.
     drafter = ScriptedDrafter(lambda sequence: [int(sequence.token_ids[-1]) + 1, 99, 98])
-    loop, recorder = loop_of(CountingModel(), drafter, 3)
+    engine, recorder = engine_of(CountingModel(), drafter, 3)
     sequence = request([0], 9)
-    loop.prefill(sequence)
-    while loop.finished(sequence) is None:
-        loop.step([sequence])
+    engine.add(sequence)
+    finish(engine)
     assert sequence.output_token_ids.tolist() == [*range(1, 10)]
-    seen = [(step.drafted, step.accepted, step.emitted) for step in recorder.take(sequence)]
+    seen = [(step.drafted, step.accepted, step.emitted) for step in recorder.take(sequence).steps]
     assert seen == [(3, 1, 2), (3, 1, 2), (3, 1, 2), (1, 1, 2)]
 
 
@@ -94,13 +93,11 @@ def test_the_drafter_hears_every_verdict_once_the_tokens_are_appended() -> None:
             lengths.append(len(batch[0]))
 
     drafter = Listening(counting_on)
-    loop, _ = loop_of(CountingModel(), drafter, 2)
-    sequence = request([0], 7)
-    loop.prefill(sequence)
-    loop.step([sequence])
-    loop.step([sequence])
-    assert lengths == [5, 8]
-    assert [verdict.accepted.tolist() for verdict in drafter.verdicts] == [[2], [2]]
+    engine, _ = engine_of(CountingModel(), drafter, 2)
+    engine.add(request([0], 7))
+    finish(engine)
+    assert lengths == [2, 5, 8]
+    assert [verdict.accepted.tolist() for verdict in drafter.verdicts] == [[0], [2], [2]]
 
 
 def test_each_request_of_a_batch_has_its_own_step_record() -> None:
@@ -109,12 +106,13 @@ def test_each_request_of_a_batch_has_its_own_step_record() -> None:
             sequence.request_id
         ]
     )
-    loop, recorder = loop_of(CountingModel(), drafter, 3)
+    engine, recorder = engine_of(CountingModel(), drafter, 3)
     batch = [request([5], 9, name) for name in ("right", "none", "wrong")]
     for sequence in batch:
-        loop.prefill(sequence)
-    loop.step(batch)
-    steps = [recorder.take(sequence) for sequence in batch]
+        engine.add(sequence)
+    engine.step()
+    engine.step()
+    steps = [recorder.take(sequence).steps for sequence in batch]
     assert [(each.drafted, each.accepted, each.emitted) for (each,) in steps] == [
         (3, 3, 4),
         (0, 0, 1),
@@ -131,12 +129,16 @@ def test_times_are_those_of_the_clock_and_the_parts_of_a_step_lie_within_it() ->
     clock = Clock()
     model = CountingModel(clock, forward_s=5.0)
     drafter = ScriptedDrafter(counting_on, clock, propose_s=2.0, observe_s=0.5)
-    loop, recorder = loop_of(model, drafter, 2, clock=clock)
-    batch = [request([at], 9, f"r{at}", at) for at in range(2)]
-    assert [loop.prefill(sequence) for sequence in batch] == [5.0, 5.0]
-    loop.step(batch)
-    clock.now_s += 100.0  # between two steps, so in none
-    loop.step(batch)
+    engine, recorder = engine_of(model, drafter, 2, clock=clock)
+    batch = [request([at], 9, f"r{at}") for at in range(2)]
     for sequence in batch:
-        times = [(s.draft_s, s.verify_s, s.step_s) for s in recorder.take(sequence)]
+        engine.add(sequence)
+    engine.step()
+    engine.step()
+    clock.now_s += 100.0  # between two steps, so in none
+    engine.step()
+    for sequence in batch:
+        recorded = recorder.take(sequence)
+        assert recorded.prefill_s == 7.5
+        times = [(s.draft_s, s.verify_s, s.step_s) for s in recorded.steps]
         assert times == [(2.0, 5.0, 7.5)] * 2

@@ -10,12 +10,13 @@ import numpy as np
 import pytest
 import torch
 from tests.engine.loops import (
-    SLOTS,
+    SEQUENCES,
     VOCABULARY,
     Outputs,
     ScriptedDrafter,
     Steps,
-    loop_of,
+    engine_of,
+    finish,
     request,
 )
 
@@ -24,10 +25,11 @@ from outrider.engine.drafting.base import Drafter
 from outrider.engine.drafting.ngram import NgramDrafter
 from outrider.engine.drafting.none import NoDrafter
 from outrider.engine.models.base import Rows, TargetModel
-from outrider.engine.models.eager import EagerLlama
-from outrider.engine.models.fused import FusedLlama
+from outrider.engine.models.eager import EagerDecoder
+from outrider.engine.models.fused import FusedDecoder
 from outrider.engine.models.safetensors_source import SafetensorsSource
 from outrider.engine.models.source import open_weights
+from outrider.engine.scheduling.limits import Limits
 from outrider.engine.sequence import Sequence
 from outrider.engine.tokenizer import Tokenizer
 from outrider.records.arm import TieRule
@@ -53,39 +55,34 @@ STOP_IDS = (3, 17)
 
 
 def answer_all(
-    model: TargetModel, requests: list[Request], drafter: Drafter, k: int, *, slots: int
+    model: TargetModel, requests: list[Request], drafter: Drafter, k: int, *, together: int
 ) -> tuple[Outputs, Steps]:
-    """Answers all requests, `slots` at a time: whichever ends gives its slot to the next."""
-    loop, recorder = loop_of(model, drafter, k, stop_ids=STOP_IDS)
-    waiting = list(reversed(requests))
-    vacant = list(range(slots))
-    running: list[Sequence] = []
-    outputs: Outputs = {}
-    while waiting or running:
-        while waiting and vacant:
-            name, prompt, max_tokens = waiting.pop()
-            running.append(request(prompt, max_tokens, name, vacant.pop(0)))
-            loop.prefill(running[-1])
-        ended = [sequence for sequence in running if loop.finished(sequence)]
-        for sequence in ended:
-            outputs[sequence.request_id] = sequence.output_token_ids.tolist()
-            running.remove(sequence)
-            vacant.append(sequence.slot)
-        if running:
-            loop.step(running)
-    steps = {name: recorder.take(request([0], 1, name)) for name in outputs}
+    """Answers all requests, `together` at a time: whichever ends makes room for the next."""
+    limits = Limits(max_num_seqs=together, max_num_batched_tokens=max(48, together))
+    engine, recorder = engine_of(model, drafter, k, limits=limits)
+    sequences = [
+        request(prompt, max_tokens, name, stop_ids=STOP_IDS)
+        for name, prompt, max_tokens in requests
+    ]
+    for sequence in sequences:
+        engine.add(sequence)
+    finish(engine)
+    outputs: Outputs = {each.request_id: each.output_token_ids.tolist() for each in sequences}
+    steps = {each.request_id: tuple(recorder.take(each).steps) for each in sequences}
     return outputs, steps
 
 
 def fused(folder: Path, dtype: torch.dtype) -> TargetModel:
     source = SafetensorsSource(folder)
-    return FusedLlama(source, dtype=dtype, slots=SLOTS, capacity=50, threads=2)
+    return FusedDecoder(source, dtype=dtype, num_blocks=SEQUENCES, max_length=50, threads=2)
 
 
 def eager(folder: Path) -> TargetModel:
     source = SafetensorsSource(folder)
     cpu = torch.device("cpu")
-    return EagerLlama(source, dtype=torch.float32, slots=SLOTS, capacity=50, device=cpu)
+    return EagerDecoder(
+        source, dtype=torch.float32, num_blocks=SEQUENCES, max_length=50, device=cpu
+    )
 
 
 MODELS: dict[str, Callable[[Path], TargetModel]] = {
@@ -105,7 +102,7 @@ class Plain:
 
     def speculate(self, drafter: Drafter, k: int) -> Steps:
         """Answers the requests in batches, holds the answers to the plain ones."""
-        outputs, steps = answer_all(self.model, self.requests, drafter, k, slots=SLOTS)
+        outputs, steps = answer_all(self.model, self.requests, drafter, k, together=SEQUENCES)
         self.assert_equal(outputs)
         assert_consistent(outputs, steps, k)
         return steps
@@ -123,7 +120,7 @@ class Plain:
             differs = [a != b for a, b in zip(plain, seen, strict=False)]
             at = differs.index(True) if True in differs else min(len(plain), len(seen))
             tokens = [*prompt, *plain[:at]]
-            rows = Rows(tokens, range(len(tokens)), [0] * len(tokens), [len(tokens) - 1])
+            rows = Rows(tokens, range(len(tokens)), [0] * len(tokens), [[0]], [len(tokens) - 1])
             best, second = self.model.forward(rows)[0].topk(2).values.tolist()
             assert best - second < self.model.logit_tolerance / 10, (name, at, plain, seen)
 
@@ -132,8 +129,8 @@ class Plain:
 def plain(request: pytest.FixtureRequest, checkpoint: Callable[..., Path]) -> Plain:
     model = MODELS[request.param](checkpoint(vocab_size=VOCABULARY, num_hidden_layers=2))
     # torch takes its time over tiny operators.
-    requests = REQUESTS if isinstance(model, FusedLlama) else REQUESTS[:80]
-    outputs, _ = answer_all(model, requests, NoDrafter(), 0, slots=1)
+    requests = REQUESTS if isinstance(model, FusedDecoder) else REQUESTS[:80]
+    outputs, _ = answer_all(model, requests, NoDrafter(), 0, together=1)
     return Plain(model, requests, outputs)
 
 
@@ -219,15 +216,20 @@ def test_the_real_model_in_float32_speculates_without_changing_a_token(smollm2: 
     tokenizer = Tokenizer(smollm2)
     source = open_weights(smollm2)
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
-    model = FusedLlama(source, dtype=torch.float32, slots=1, capacity=1_024, threads=threads)
+    model = FusedDecoder(
+        source, dtype=torch.float32, num_blocks=16, max_length=1_024, threads=threads
+    )
     for prompt in bundled_workload().prompts:
         outputs = []
         for drafter, k in ((NoDrafter(), 0), (NgramDrafter(8, 2, 4), 8)):
-            loop, _ = loop_of(model, drafter, k, stop_ids=source.config.eos_token_ids)
-            sequence = request(tokenizer.encode_chat(prompt.chat), min(prompt.max_tokens, 64))
-            loop.prefill(sequence)
-            while loop.finished(sequence) is None:
-                loop.step([sequence])
+            engine, _ = engine_of(model, drafter, k)
+            sequence = request(
+                tokenizer.encode_chat(prompt.chat),
+                min(prompt.max_tokens, 64),
+                stop_ids=source.config.eos_token_ids,
+            )
+            engine.add(sequence)
+            finish(engine)
             outputs.append(sequence.output_token_ids.tolist())
         plain, speculative = outputs
         assert speculative == plain, prompt.prompt_id

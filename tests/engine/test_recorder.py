@@ -1,4 +1,4 @@
-from outrider.engine.recorder import StepRecorder
+from outrider.engine.recorder import RecordedSteps, StepRecorder
 from outrider.engine.sampling import Sampling, SamplingParameters
 from outrider.engine.sequence import Sequence
 from outrider.records.request import StepRecord
@@ -16,7 +16,15 @@ def test_each_sequences_steps_are_kept_apart_and_in_order_until_taken() -> None:
     recorder.step(one, step(0))
     recorder.step(two, step(1))
     recorder.step(one, step(2))
-    assert recorder.take(one) == (step(0), step(2))
-    assert recorder.take(one) == ()
-    assert recorder.take(two) == (step(1),)
-    assert recorder.take(idle) == ()
+    assert recorder.take(one).steps == [step(0), step(2)]
+    assert recorder.take(one) == RecordedSteps()
+    assert recorder.take(two).steps == [step(1)]
+    assert recorder.take(idle) == RecordedSteps()
+
+
+def test_the_time_of_a_prefill_is_that_of_all_its_steps() -> None:
+    sequence = Sequence("a", [1], max_tokens=1, sampling=SAMPLING)
+    recorder = StepRecorder()
+    recorder.prefill(sequence, 1.5)
+    recorder.prefill(sequence, 2.0)
+    assert recorder.take(sequence) == RecordedSteps(3.5, [])

@@ -63,7 +63,7 @@ def load_target(
             "take weights and tokenizer from the same model",
         )
     backend, dtype = resolve(settings)
-    model = load_model(files.path, settings.with_capacity(needed))
+    model = load_model(files.path, settings.with_room(needed))
     return Target(
         model=model,
         identity=ModelIdentity(

@@ -1,25 +1,36 @@
-"""The step loop: draft, run the target once, verify, keep what was accepted, report."""
+"""One step: draft, run the target once, verify, keep what was accepted, report."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
+import torch
 
+from outrider.engine.adaptive.verification import AdaptiveVerification
+from outrider.engine.batch_rows import BatchRows
+from outrider.engine.delivery import Failures, deliver, tell_prompt_logprobs
 from outrider.engine.drafting.base import Drafter
+from outrider.engine.drafting.batch_size_ranges import BatchSizeRanges
+from outrider.engine.drafting.checking import check
 from outrider.engine.drafting.draft import Draft
-from outrider.engine.models.base import Rows, TargetModel
+from outrider.engine.models.base import TargetModel
 from outrider.engine.recorder import Recorder
+from outrider.engine.sampling.processing import process
+from outrider.engine.scheduling.scheduler import Piece
 from outrider.engine.sequence import Sequence
-from outrider.engine.verification.base import Verifier
-from outrider.records.request import FinishReason, StepRecord
+from outrider.engine.update import Update
+from outrider.engine.verification.base import Verdict, Verifier
+from outrider.engine.verification.broken_logits import take_out_broken_rows
+from outrider.records.request import StepRecord
 
 
 @dataclass(frozen=True, slots=True)
 class StepLoop:
     """Advances requests of one target with one drafter and one verifier.
 
-    `k` is the maximum draft length; `stop_ids` end a request and are part of its output; `clock`
-    gives seconds. Plain decoding is the same loop with empty drafts.
+    `k` is the maximum draft length, less where `k_by_batch_size` says so; with `adaptive` only what
+    pays of a draft is verified. `clock` gives seconds. Plain decoding is the same loop with empty
+    drafts.
     """
 
     model: TargetModel
@@ -27,74 +38,83 @@ class StepLoop:
     verifier: Verifier
     recorder: Recorder
     k: int
-    stop_ids: frozenset[int]
     clock: Callable[[], float]
+    k_by_batch_size: BatchSizeRanges | None = None
+    adaptive: AdaptiveVerification | None = None
 
-    def prefill(self, sequence: Sequence) -> float:
-        """Runs the prompt, appends the first token, returns the seconds that it took."""
+    def step(self, pieces: list[Piece]) -> list[Update]:
+        """Do what `pieces` say; return the news of the sequences that are complete."""
         start = self.clock()
-        tokens = sequence.token_ids.tolist()
-        rows = Rows(tokens, range(len(tokens)), [sequence.slot] * len(tokens), [len(tokens) - 1])
-        logits = self.model.forward(rows)
-        verdict = self.verifier.verify(logits, Draft.empty(1, 0), [sequence.sampling])
-        sequence.append(verdict.emitted[0])
-        return self.clock() - start
-
-    def step(self, batch: list[Sequence]) -> None:
-        """One decode step of every sequence in `batch`, none of them finished."""
-        start = self.clock()
-        limit = np.array([min(self.k, each.room_tokens - 1) for each in batch], np.int64)
-        draft = self.drafter.propose(batch, limit)
+        batch = [piece.sequence for piece in pieces if piece.completes]
+        proposed, failures = self._propose(pieces, batch)
         drafted_at = self.clock()
-        logits = self.model.forward(_rows(batch, draft))
-        verdict = self.verifier.verify(logits, draft, [each.sampling for each in batch])
+        draft = self._trim(pieces, proposed, drafted_at - start)
+        layout = BatchRows.of(pieces, draft)
+        logits = self.model.forward(layout.rows)
+        for piece in pieces:
+            piece.sequence.computed_tokens += piece.tokens
+        for sequence, rows, following in layout.telling(logits):
+            tell_prompt_logprobs(sequence, rows, following)
+        if not batch:
+            self._record_prefills(pieces, self.clock() - start)
+            return []
+        choosing = layout.choosing(logits)
+        verdict = self._judge(choosing, draft, batch, failures)
         verified_at = self.clock()
-        emitted = [
-            self._keep(sequence, tokens.tolist())
-            for sequence, tokens in zip(batch, verdict.emitted, strict=True)
-        ]
+        updates = deliver(batch, verdict, choosing, draft, failures)
         self.drafter.observe(batch, verdict)
+        if self.adaptive is not None:
+            self.adaptive.learn(draft, verdict.accepted)
         end = self.clock()
-        for sequence, drafted, accepted, kept in zip(
-            batch, draft.lengths.tolist(), verdict.accepted.tolist(), emitted, strict=True
-        ):
+        self._record_prefills(pieces, end - start)
+        decoding = [not piece.prefill for piece in pieces if piece.completes]
+        trimmed = proposed.lengths - draft.lengths
+        for row in np.flatnonzero(decoding).tolist():
             record = StepRecord(
-                drafted=drafted,
-                accepted=accepted,
-                emitted=kept,
+                drafted=int(draft.lengths[row]),
+                accepted=int(verdict.accepted[row]),
+                emitted=updates[row].tokens,
                 draft_s=drafted_at - start,
                 verify_s=verified_at - drafted_at,
                 step_s=end - start,
+                trimmed=int(trimmed[row]),
             )
-            self.recorder.step(sequence, record)
+            self.recorder.step(batch[row], record)
+        return updates
 
-    def finished(self, sequence: Sequence) -> FinishReason | None:
-        """Why `sequence` has ended, or None while it runs."""
-        if int(sequence.token_ids[-1]) in self.stop_ids:
-            return FinishReason.STOP
-        return None if sequence.room_tokens else FinishReason.LENGTH
+    def _propose(self, pieces: list[Piece], batch: list[Sequence]) -> tuple[Draft, Failures]:
+        """Draft for every complete sequence; one whose draft is nonsense fails, without a draft."""
+        if not batch:
+            return Draft.empty(0, self.k), {}
+        limit = np.array([piece.draft_limit for piece in pieces if piece.completes], np.int64)
+        if self.k_by_batch_size is not None:
+            limit = limit.clip(max=self.k_by_batch_size.k_for(len(pieces)))
+        draft = self.drafter.propose(batch, limit)
+        failures = dict(check(draft, limit, self.model.config.vocab_size))
+        return (draft.without(failures) if failures else draft), failures
 
-    def _keep(self, sequence: Sequence, tokens: list[int]) -> int:
-        """Appends the run up to a stop token or the last that fits; returns how many those are."""
-        kept = min(len(tokens), sequence.room_tokens)
-        for i, token in enumerate(tokens[:kept]):
-            if token in self.stop_ids:
-                kept = i + 1
-                break
-        sequence.append(tokens[:kept])
-        return kept
+    def _trim(self, pieces: list[Piece], draft: Draft, spent_s: float) -> Draft:
+        if self.adaptive is None or not draft.lengths.any():
+            return draft
+        plain_rows = sum(piece.tokens for piece in pieces)
+        return self.adaptive.trim(draft, plain_rows=plain_rows, spent_s=spent_s)
 
+    def _judge(
+        self, logits: torch.Tensor, draft: Draft, batch: list[Sequence], failures: Failures
+    ) -> Verdict:
+        """Verify `draft`; a sequence fails where a row that it needs has no token to choose."""
+        processed = process(logits, draft, batch)
+        broken = take_out_broken_rows(processed, draft)
+        verdict = self.verifier.verify(processed, draft, [each.sampling for each in batch])
+        failures |= {
+            each.request: each.reason
+            for each in broken
+            # Rows after the first rejected token decide nothing.
+            if each.row <= verdict.accepted[each.request] and each.request not in failures
+        }
+        return verdict
 
-def _rows(batch: list[Sequence], draft: Draft) -> Rows:
-    """Each sequence's last token and its draft, at the positions where they stand."""
-    token_ids: list[int] = []
-    positions: list[int] = []
-    slots: list[int] = []
-    for sequence, drafted, length in zip(
-        batch, draft.tokens.tolist(), draft.lengths.tolist(), strict=True
-    ):
-        last = len(sequence) - 1
-        token_ids += [int(sequence.token_ids[last]), *drafted[:length]]
-        positions += range(last, last + length + 1)
-        slots += [sequence.slot] * (length + 1)
-    return Rows(token_ids, positions, slots, range(len(token_ids)))
+    def _record_prefills(self, pieces: list[Piece], step_s: float) -> None:
+        for piece in pieces:
+            if piece.prefill:
+                self.recorder.prefill(piece.sequence, step_s)

@@ -1,23 +1,44 @@
 """The state of one running request, as the loop, drafters and verifiers see it."""
 
 from collections.abc import Sequence as TokenList
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.sampling import Sampling
+from outrider.engine.sampling.stops import Stops
 from outrider.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from outrider.engine.sampling.logprobs import Logprobs
 
 
 class Sequence:
     """A request's prompt and the output it has so far, in one buffer of int32 token ids.
 
-    The buffer is allocated once for the prompt and `max_tokens` output tokens; `slot` is the
-    request's place in the target's cache. Raises
-    `InvalidSetting` for an empty prompt or `max_tokens` below 1.
+    The buffer is allocated once for the prompt and `max_tokens` output tokens. The target has
+    cached the first `computed_tokens` tokens, in the blocks of `block_table`. `cached_tokens` were
+    there already when the request began, None before it does. `block_names` and `offered_blocks`
+    are what `BlockCache` remembers of it. `stops` says where the output ends, by default at
+    `max_tokens` alone. `prompt_logprobs` fill up while the prompt is computed, if asked for.
+    Raises `InvalidSetting` for an empty prompt or `max_tokens` below 1.
     """
 
-    __slots__ = ("_buffer", "_length", "prompt_tokens", "request_id", "sampling", "slot")
+    __slots__ = (
+        "_buffer",
+        "_length",
+        "block_names",
+        "block_table",
+        "cached_tokens",
+        "computed_tokens",
+        "offered_blocks",
+        "prompt_logprobs",
+        "prompt_tokens",
+        "request_id",
+        "sampling",
+        "stops",
+    )
 
     def __init__(
         self,
@@ -26,7 +47,7 @@ class Sequence:
         *,
         max_tokens: int,
         sampling: Sampling,
-        slot: int = 0,
+        stops: Stops | None = None,
     ) -> None:
         if len(prompt) == 0:
             raise InvalidSetting(
@@ -41,7 +62,13 @@ class Sequence:
         self.request_id = request_id
         self.prompt_tokens = len(prompt)
         self.sampling = sampling
-        self.slot = slot
+        self.stops = stops or Stops(sampling.parameters, end_token_ids=(), max_tokens=max_tokens)
+        self.prompt_logprobs: list[Logprobs] = []
+        self.computed_tokens = 0
+        self.cached_tokens: int | None = None
+        self.block_table: list[int] = []
+        self.block_names: list[bytes] = []
+        self.offered_blocks = 0
         self._buffer = np.empty(len(prompt) + max_tokens, np.int32)
         self._buffer[: len(prompt)] = prompt
         self._length = len(prompt)
@@ -58,6 +85,11 @@ class Sequence:
     def output_token_ids(self) -> NDArray[np.int32]:
         """The output alone, a view that later appends do not grow."""
         return self._buffer[self.prompt_tokens : self._length]
+
+    @property
+    def most_tokens(self) -> int:
+        """How long prompt and output together may become."""
+        return len(self._buffer)
 
     @property
     def room_tokens(self) -> int:

@@ -16,6 +16,8 @@ class FinishReason(StrEnum):
 
     STOP = "stop"
     LENGTH = "length"
+    ERROR = "error"
+    """The engine could not go on with it; evidence holds no such request."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +26,9 @@ class StepRecord:
 
     `drafted` is 0 when the step had no draft. `emitted` is what remained after a stop cut the
     run, so it may be less than `accepted + 1`. `draft_s` and `verify_s` (the target's forward
-    pass and the judgement) are parts of `step_s`, the wall time of the whole step.
+    pass and the judgement) are parts of `step_s`, the wall time of the whole step. `trimmed` tokens
+    were proposed and not verified because that did not pay; they are not among `drafted`. Nor are
+    the `invalidated` ones, which a grammar forbids.
     """
 
     drafted: int
@@ -33,6 +37,13 @@ class StepRecord:
     draft_s: float
     verify_s: float
     step_s: float
+    trimmed: int = 0
+    invalidated: int = 0
+
+    @property
+    def accepted_emitted(self) -> int:
+        """The accepted tokens that were delivered: those before a stop cut the run."""
+        return min(self.accepted, self.emitted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""Which requests take part in a step, and with how many tokens."""

@@ -1,0 +1,215 @@
+"""Requests that come, wait, run together, give way and leave, on a target that counts."""
+
+import numpy as np
+import pytest
+from tests.engine.loops import (
+    VOCABULARY,
+    CountingModel,
+    RememberingModel,
+    ScriptedDrafter,
+    counting_on,
+    engine_of,
+    finish,
+    request,
+)
+
+from outrider.engine.adaptive.cost_curve import CostCurve
+from outrider.engine.adaptive.verification import AdaptiveVerification
+from outrider.engine.drafting.batch_size_ranges import BatchSizeRanges
+from outrider.engine.drafting.none import NoDrafter
+from outrider.engine.engine import Engine
+from outrider.engine.models.base import BLOCK_TOKENS as BLOCK
+from outrider.engine.recorder import StepRecorder
+from outrider.engine.scheduling.limits import Limits
+from outrider.engine.sequence import Sequence
+from outrider.errors import InvalidSetting
+from outrider.records.request import FinishReason
+
+
+def free_blocks(engine: Engine) -> int:
+    return engine.scheduler.cache.pool.free_blocks
+
+
+def test_requests_join_and_leave_at_any_step() -> None:
+    engine, _ = engine_of(CountingModel(), ScriptedDrafter(counting_on), 2)
+    early, late = request([0], 10, "early"), request([50], 3, "late")
+    engine.add(early)
+    engine.step()
+    engine.step()
+    engine.add(late)
+    assert finish(engine) == {"early": FinishReason.LENGTH, "late": FinishReason.LENGTH}
+    assert early.output_token_ids.tolist() == [*range(1, 11)]
+    assert late.output_token_ids.tolist() == [51, 52, 53]
+
+
+def test_all_blocks_are_free_when_all_requests_have_ended() -> None:
+    engine, _ = engine_of(CountingModel(), ScriptedDrafter(counting_on), 3, num_blocks=7)
+    for place in range(5):
+        engine.add(request([place] * 70, 40, f"r{place}"))
+    finish(engine)
+    assert free_blocks(engine) == 7
+    assert not engine.busy
+
+
+def test_a_cancelled_request_is_gone_and_its_blocks_with_it() -> None:
+    engine, _ = engine_of(CountingModel(), NoDrafter(), 0, num_blocks=4)
+    engine.add(request([1] * 100, 50, "gone"))
+    engine.add(request([1] * 10, 5, "stays"))
+    engine.step()
+    assert free_blocks(engine) == 1
+    engine.cancel("gone")
+    assert free_blocks(engine) == 3
+    assert finish(engine) == {"stays": FinishReason.LENGTH}
+
+
+def test_cancelling_what_has_ended_changes_nothing() -> None:
+    engine, _ = engine_of(CountingModel(), NoDrafter(), 0)
+    engine.add(request([1], 1))
+    finish(engine)
+    engine.cancel("r")
+    assert not engine.busy
+
+
+def test_a_request_longer_than_the_target_takes_is_refused_with_the_numbers() -> None:
+    engine, _ = engine_of(CountingModel(max_length=50), NoDrafter(), 0)
+    with pytest.raises(InvalidSetting, match=r"40 prompt tokens and asks for 11 more.*at most 50"):
+        engine.add(request([1] * 40, 11))
+    assert not engine.busy
+
+
+def test_two_requests_may_not_have_the_same_id() -> None:
+    engine, _ = engine_of(CountingModel(), NoDrafter(), 0)
+    engine.add(request([1], 1))
+    with pytest.raises(InvalidSetting, match="a second request 'r'"):
+        engine.add(request([1], 1))
+
+
+def test_an_idle_engine_does_nothing() -> None:
+    engine, _ = engine_of(CountingModel(), NoDrafter(), 0)
+    assert engine.step() == []
+
+
+@pytest.mark.parametrize("prefix_caching", [False, True])
+@pytest.mark.parametrize("seed", range(15))
+def test_with_too_little_cache_every_request_still_gets_its_answer(
+    seed: int, prefix_caching: bool
+) -> None:
+    random = np.random.default_rng(seed)
+
+    def partly_right(sequence: Sequence) -> list[int]:
+        right = RememberingModel.answer(sequence.token_ids.tolist(), int(random.integers(0, 5)))
+        return [*right, int(random.integers(0, VOCABULARY))]
+
+    model = RememberingModel(num_blocks=6)
+    engine, _ = engine_of(
+        model,
+        ScriptedDrafter(partly_right),
+        5,
+        limits=Limits(6, 90),
+        prefix_caching=prefix_caching,
+    )
+    beginnings = [random.integers(0, VOCABULARY, 2 * BLOCK).tolist() for _ in range(3)]
+    sequences = []
+    for place in range(15):
+        beginning = beginnings[int(random.integers(3))][: int(random.integers(1, 2 * BLOCK))]
+        prompt = beginning + random.integers(0, VOCABULARY, int(random.integers(1, 20))).tolist()
+        sequences.append(request(prompt, int(random.integers(1, 2 * BLOCK)), f"r{place}"))
+    for sequence in sequences:
+        engine.add(sequence)
+        if random.random() < 0.5:
+            engine.step()
+    finish(engine)
+    for sequence in sequences:
+        prompt = sequence.token_ids[: sequence.prompt_tokens].tolist()
+        assert sequence.room_tokens == 0
+        answer = RememberingModel.answer(prompt, len(sequence) - len(prompt))
+        assert sequence.output_token_ids.tolist() == answer
+    assert free_blocks(engine) == 6
+    assert engine.scheduler.preemptions > 0
+
+
+def test_a_cached_beginning_is_not_computed_again_and_the_answer_is_the_same() -> None:
+    beginning = [*range(20)] * 10  # 200 tokens, 3 whole blocks
+    answers, computed = [], []
+    for prefix_caching in (False, True):
+        model = RememberingModel(num_blocks=20)
+        engine, _ = engine_of(model, NoDrafter(), 0, prefix_caching=prefix_caching)
+        sequences = [request([*beginning, place], 5, f"r{place}") for place in range(2)]
+        for sequence in sequences:
+            engine.add(sequence)
+            finish(engine)
+        answers.append([each.output_token_ids.tolist() for each in sequences])
+        computed.append(model.rows)
+        cached = [each.cached_tokens for each in sequences]
+        assert cached == ([0, 3 * BLOCK] if prefix_caching else [0, 0])
+    assert answers[0] == answers[1]
+    assert computed[0] - computed[1] == 3 * BLOCK
+
+
+def test_a_drafter_that_looks_ahead_loses_no_block_at_the_edge_of_what_is_cached() -> None:
+    model = RememberingModel(num_blocks=20)
+    engine, _ = engine_of(model, NoDrafter(), 0, prefix_caching=True, lookahead_tokens=1)
+    common = [3] * (2 * BLOCK)
+    sequences = [request([*common, 5, place], 3, f"r{place}") for place in range(2)]
+    other = request([*common, 6, 0], 3, "other")
+    for sequence in (*sequences, other):
+        engine.add(sequence)
+        finish(engine)
+    assert [each.cached_tokens for each in sequences] == [0, 2 * BLOCK]
+    assert other.cached_tokens == BLOCK
+
+
+def test_k_follows_the_number_of_requests_in_a_step() -> None:
+    ranges = BatchSizeRanges([[1, 1, 4], [2, 2, 1], [3, 9, 0]], num_speculative_tokens=4)
+    engine, recorder = engine_of(
+        CountingModel(), ScriptedDrafter(counting_on), 4, k_by_batch_size=ranges
+    )
+    sequences = [request([20 * place], 8 * (place + 1), f"r{place}") for place in range(3)]
+    for sequence in sequences:
+        engine.add(sequence)
+    finish(engine)
+    drafted = [{step.drafted for step in recorder.take(each).steps} for each in sequences]
+    assert drafted[0] == {0}
+    assert drafted[1] <= {0, 1}
+    assert 1 in drafted[1]
+    assert max(drafted[2]) == 4
+
+
+def adaptive_engine(cost: CostCurve, share_right: float) -> tuple[Engine, StepRecorder, Sequence]:
+    random = np.random.default_rng(2)
+
+    def partly_right(sequence: Sequence) -> list[int]:
+        right = RememberingModel.answer(sequence.token_ids.tolist(), 4)
+        return [t if random.random() < share_right else (t + 1) % VOCABULARY for t in right]
+
+    engine, recorder = engine_of(
+        RememberingModel(num_blocks=20),
+        ScriptedDrafter(partly_right),
+        4,
+        adaptive=AdaptiveVerification(cost, 4),
+    )
+    sequence = request([1, 2, 3], 900)
+    engine.add(sequence)
+    finish(engine)
+    return engine, recorder, sequence
+
+
+CHEAP = CostCurve.of({1: 1.0, 9: 1.02})
+DEAR = CostCurve.of({1: 1.0, 9: 9.0})
+
+
+@pytest.mark.parametrize(("cost", "share_right"), [(CHEAP, 0.9), (DEAR, 0.2)])
+def test_what_is_verified_is_what_pays_and_the_answer_is_the_same(
+    cost: CostCurve, share_right: float
+) -> None:
+    _, recorder, sequence = adaptive_engine(cost, share_right)
+    assert sequence.output_token_ids.tolist() == RememberingModel.answer([1, 2, 3], 900)
+    steps = recorder.take(sequence).steps
+    late = steps[len(steps) // 2 :]
+    drafted, trimmed = sum(s.drafted for s in late), sum(s.trimmed for s in late)
+    assert drafted + trimmed == pytest.approx(4 * len(late), abs=12)
+    if cost is CHEAP:
+        assert trimmed < 0.05 * drafted
+    else:
+        # Only what is verified to keep on learning.
+        assert drafted < 0.05 * trimmed
