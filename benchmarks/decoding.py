@@ -82,9 +82,9 @@ class Systems:
         threads: int,
     ) -> None:
         self._threads = threads
-        self._generators = _pretrained(path)
-        capacity = max(len(prompt.token_ids) + prompt.max_tokens for prompt in prompts)
-        settings = ModelSettings(backend="fused", threads=threads, capacity=capacity)
+        self._generators = pretrained(path)
+        longest = max(len(prompt.token_ids) + prompt.max_tokens for prompt in prompts)
+        settings = ModelSettings(backend="fused", threads=threads).with_room(longest)
         models = {dtype: load_model(path, replace(settings, dtype=dtype)) for dtype in DTYPES}
         self._stop_ids = frozenset().union(
             *(stop_ids(model, tokenizer) for model in models.values())
@@ -138,7 +138,7 @@ class Systems:
         return tuple(output[0, prompt_ids.shape[1] :].tolist()), took_s
 
 
-def _pretrained(path: Path) -> dict[str, Any]:
+def pretrained(path: Path) -> dict[str, Any]:
     """transformers' model in every type; its positions are float32 in all of them."""
     from transformers import AutoModelForCausalLM, logging  # noqa: PLC0415  takes seconds
 

@@ -44,17 +44,17 @@ def step_table(costs: StepCosts) -> Table:
     )
     note = (
         f"Median (min–max) of {best.count} rounds; inflation over 1 row is paired by round. "
-        f"Memory is read at {_spread(best, 1)} GB/s in the same rounds; at the best of them the "
-        f"weights take: {floors}. Weights read is their size over the step's time, and in brackets "
-        "its share of the best bandwidth."
+        f"Memory is read at {spread_text(best, 1)} GB/s in the same rounds; at the best of them "
+        f"the weights take: {floors}. Weights read is their size over the step's time, and in "
+        "brackets its share of the best bandwidth."
     )
     rows = tuple(
         (
             step.dtype,
             str(step.context_tokens),
             str(step.rows),
-            _spread(step.step_ms, 1),
-            _spread(step.inflation, 2),
+            spread_text(step.step_ms, 1),
+            spread_text(step.inflation, 2),
             f"{step.read_gb_per_s:.1f} GB/s ({step.read_gb_per_s / best.greatest:.0%})",
         )
         for step in costs.steps
@@ -74,9 +74,9 @@ def linear_table(costs: Sequence[LinearCost]) -> Table:
         (
             cost.way,
             cost.dtype,
-            _spread(cost.one_row_ms, 1),
-            _spread(cost.nine_rows_ms, 1),
-            _spread(cost.inflation, 2),
+            spread_text(cost.one_row_ms, 1),
+            spread_text(cost.nine_rows_ms, 1),
+            spread_text(cost.inflation, 2),
         )
         for cost in costs
     )
@@ -99,7 +99,7 @@ def decoding_table(speeds: Iterable[DecodingSpeed], threads: int) -> Table:
             speed.system,
             speed.arm,
             f"{speed.tokens_per_s:.1f}",
-            _spread(speed.speed_up, 2),
+            spread_text(speed.speed_up, 2),
             f"{speed.alike} of {speed.answers}",
         )
         for speed in speeds
@@ -108,5 +108,6 @@ def decoding_table(speeds: Iterable[DecodingSpeed], threads: int) -> Table:
     return Table("Decoding beside transformers", note, header, rows)
 
 
-def _spread(spread: Spread, digits: int) -> str:
+def spread_text(spread: Spread, digits: int) -> str:
+    """The median and the range around it."""
     return f"{spread.median:.{digits}f} ({spread.least:.{digits}f}–{spread.greatest:.{digits}f})"

@@ -1,0 +1,240 @@
+"""Several streams at once: `python -m benchmarks.concurrency`, from the repository's root.
+
+Total tokens per second at each number of streams, without speculation, at fixed draft lengths and
+with adaptive verification, all of them in each round; the share of a step that is not the target's;
+and the time to the first token of a long prompt beside transformers.
+"""
+
+import argparse
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import psutil
+import torch
+from rich.console import Console
+
+from outrider.bench.target import tokenized, usable_cores
+from outrider.bench.workload import bundled_workload
+from outrider.engine.adaptive.cost_curve import CostCurve
+from outrider.engine.adaptive.profiling import profile_steps
+from outrider.engine.adaptive.verification import AdaptiveVerification
+from outrider.engine.caching.cache import BlockCache
+from outrider.engine.drafting.ngram import NgramDrafter
+from outrider.engine.drafting.none import NoDrafter
+from outrider.engine.engine import Engine
+from outrider.engine.loop import StepLoop
+from outrider.engine.models.base import Rows, TargetModel
+from outrider.engine.models.registry import ModelSettings, load_model
+from outrider.engine.models.store import cache_directory, locate_model
+from outrider.engine.recorder import StepRecorder
+from outrider.engine.sampling import Sampling, SamplingParameters
+from outrider.engine.scheduling.limits import Limits
+from outrider.engine.scheduling.scheduler import Scheduler
+from outrider.engine.sequence import Sequence
+from outrider.engine.tokenizer import Tokenizer
+from outrider.engine.tokenizer_cache import kept_folder
+from outrider.engine.verification.standard import StandardVerifier
+from outrider.records.prompt import PromptRecord
+
+from .decoding import pretrained
+from .rounds import Spread, Variant, interleaved, milliseconds, paired_ratio
+from .tables import Table, spread_text
+
+STREAMS = (1, 4, 16)
+FIXED_K = (0, 1, 2, 4, 8)
+ADAPTIVE_K = 8
+PROMPT_TOKENS = 1_000
+LONGEST = 1_024
+
+
+@dataclass
+class TimedModel:
+    """A target that adds up the seconds of its forward passes."""
+
+    target: TargetModel
+    seconds: float = 0.0
+
+    def __post_init__(self) -> None:
+        self.config, self.dtype = self.target.config, self.target.dtype
+        self.num_blocks, self.max_length = self.target.num_blocks, self.target.max_length
+        self.logit_tolerance = self.target.logit_tolerance
+
+    def forward(self, rows: Rows) -> torch.Tensor:
+        """See `TargetModel.forward`."""
+        start = time.perf_counter()
+        logits = self.target.forward(rows)
+        self.seconds += time.perf_counter() - start
+        return logits
+
+
+@dataclass
+class Arm:
+    """One way to serve the prompts; `adaptive` learns from one run to the next."""
+
+    model: TimedModel
+    k: int
+    adaptive: AdaptiveVerification | None = None
+    emitted: int = 0
+    decode_s: float = 0.0
+    outside_s: float = 0.0
+    outputs: list[list[int]] = field(default_factory=list)
+
+    def serve(self, prompts: list[PromptRecord]) -> None:
+        """Answer all prompts at once; only steps after the last prefill are counted."""
+        loop = StepLoop(
+            model=self.model,
+            drafter=NgramDrafter(self.k, 2, 4) if self.k else NoDrafter(),
+            verifier=StandardVerifier(),
+            recorder=StepRecorder(),
+            k=self.k,
+            clock=time.perf_counter,
+            adaptive=self.adaptive,
+        )
+        engine = Engine(loop, Scheduler(BlockCache(self.model.num_blocks), Limits()))
+        sequences = [
+            Sequence(
+                str(place),
+                prompt.token_ids,
+                max_tokens=prompt.max_tokens,
+                sampling=Sampling.seeded(SamplingParameters()),
+            )
+            for place, prompt in enumerate(prompts)
+        ]
+        for sequence in sequences:
+            engine.add(sequence)
+        while not all(len(sequence.output_token_ids) for sequence in sequences):
+            engine.step()
+        before = sum(len(sequence.output_token_ids) for sequence in sequences)
+        self.model.seconds = 0.0
+        start = time.perf_counter()
+        while engine.busy:
+            engine.step()
+        self.decode_s = time.perf_counter() - start
+        self.outside_s = self.decode_s - self.model.seconds
+        self.outputs = [sequence.output_token_ids.tolist() for sequence in sequences]
+        self.emitted = sum(map(len, self.outputs)) - before
+
+
+def measure_streams(
+    model: TargetModel, prompts: list[PromptRecord], cost: CostCurve, *, rounds: int
+) -> Table:
+    """Serve the prompts in groups, every arm on the same ones before the next number of streams."""
+    rows: list[tuple[str, ...]] = []
+    for streams in STREAMS:
+        groups = [prompts[i : i + streams] for i in range(0, max(streams, 8), streams)]
+        timed = TimedModel(model)
+        arms = {f"K = {k}" if k else "no speculation": Arm(timed, k) for k in FIXED_K}
+        arms["adaptive"] = Arm(timed, ADAPTIVE_K, AdaptiveVerification(cost, ADAPTIVE_K))
+        rates: dict[str, list[float]] = {name: [] for name in arms}
+        outside: dict[str, list[float]] = {name: [] for name in arms}
+
+        def serve(name: str, groups: list[list[PromptRecord]] = groups) -> None:
+            emitted, decode_s, outside_s = 0, 0.0, 0.0
+            for group in groups:
+                arms[name].serve(group)  # noqa: B023
+                emitted += arms[name].emitted  # noqa: B023
+                decode_s += arms[name].decode_s  # noqa: B023
+                outside_s += arms[name].outside_s  # noqa: B023
+            rates[name].append(emitted / decode_s)  # noqa: B023
+            outside[name].append(outside_s / decode_s)  # noqa: B023
+
+        interleaved(
+            {name: Variant(lambda name=name: serve(name)) for name in arms},  # type: ignore[misc]
+            rounds=rounds,
+            budget_s=600,
+        )
+        alike = {name: arm.outputs == arms["no speculation"].outputs for name, arm in arms.items()}
+        for name in arms:
+            counted = rates[name][1:]
+            ratio = paired_ratio(counted, rates["no speculation"][1:])
+            rows.append(
+                (
+                    str(streams),
+                    name,
+                    spread_text(Spread.of(counted), 1),
+                    spread_text(ratio, 2),
+                    f"{100 * Spread.of(outside[name][1:]).median:.1f} %",
+                    "yes" if alike[name] else "no",
+                )
+            )
+    note = (
+        "Greedy, the bundled prompts, n-gram lookup (2 to 4 tokens). Output tokens per second of"
+        " all streams together, prefill left out; median (min–max) of the rounds, the ratio paired"
+        " by round. Outside the target: drafting, scheduling, verification and recording."
+    )
+    header = ("streams", "arm", "tokens/s", "against none", "outside the target", "same tokens")
+    return Table("Several streams at once", note, header, tuple(rows))
+
+
+def measure_first_token(path: Path, model: TargetModel, *, threads: int, rounds: int) -> Table:
+    """The time that a prompt of `PROMPT_TOKENS` takes until its first token."""
+    reference = pretrained(path)["float32"]
+    tokens = [(7 * i) % 40_000 + 100 for i in range(PROMPT_TOKENS)]
+    blocks = range(model.num_blocks)
+    rows = Rows(tokens, range(len(tokens)), [0] * len(tokens), [blocks], [len(tokens) - 1])
+    prompt = torch.tensor([tokens])
+
+    @torch.inference_mode()
+    def transformers() -> object:
+        return reference(prompt, logits_to_keep=1).logits.argmax()
+
+    seconds = interleaved(
+        {
+            "outrider": Variant(lambda: model.forward(rows).argmax()),
+            "transformers float32": Variant(transformers, threads),
+        },
+        rounds=rounds,
+        budget_s=120,
+    )
+    table = tuple(
+        (
+            name,
+            spread_text(milliseconds(seconds[name]), 0),
+            spread_text(paired_ratio(seconds[name], seconds["transformers float32"]), 2),
+        )
+        for name in seconds
+    )
+    note = f"A prompt of {PROMPT_TOKENS:,} tokens, nothing cached; median (min–max), in ms."
+    return Table("Time to the first token", note, ("system", "ms", "ratio"), table)
+
+
+def main() -> None:
+    """Runs both parts and prints their tables."""
+    options = _options()
+    console, progress = Console(), Console(stderr=True)
+    threads = usable_cores()
+    busy = psutil.cpu_percent(interval=1.0)
+    cache_dir = cache_directory()
+    files = locate_model("smollm2-135m", cache_dir=cache_dir, report=progress.print)
+    tokenizer = Tokenizer(files.path, kept=kept_folder(cache_dir, files.sha256))
+    prompts = list(tokenized(bundled_workload().prompts, tokenizer, options.max_tokens))
+    settings = ModelSettings(backend="fused", dtype=options.dtype, threads=threads)
+    model = load_model(files.path, settings.with_room(LONGEST, max(STREAMS)))
+    progress.print("profiling steps")
+    cost = profile_steps(model, most_rows=16 * (ADAPTIVE_K + 1), clock=time.perf_counter)
+    print(f"{options.dtype}, {threads} threads; other processes had {busy:.0f}% at the start.\n")
+
+    def show(table: Table) -> None:
+        if options.markdown:
+            print(table.markdown(), flush=True)
+        else:
+            table.show(console)
+
+    progress.print("streams")
+    show(measure_streams(model, prompts, cost, rounds=options.rounds))
+    progress.print("first token")
+    show(measure_first_token(files.path, model, threads=threads, rounds=3 * options.rounds))
+
+
+def _options() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.concurrency", description=__doc__)
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--max-tokens", type=int, default=64)
+    parser.add_argument("--dtype", default="bfloat16", choices=("bfloat16", "float32"))
+    parser.add_argument("--markdown", action="store_true", help="tables for docs/performance.md")
+    return parser.parse_args()
+
+
+if __name__ == "__main__":
+    main()
