@@ -25,7 +25,7 @@ from outrider.engine.sampling.stops import Stops
 from outrider.engine.scheduling.limits import Limits
 from outrider.engine.scheduling.scheduler import Scheduler
 from outrider.engine.sequence import Sequence
-from outrider.engine.verification.base import Verdict
+from outrider.engine.verification.base import Verdict, Verifier
 from outrider.engine.verification.standard import StandardVerifier
 from outrider.records.request import FinishReason, StepRecord
 
@@ -188,13 +188,14 @@ def engine_of(
     lookahead_tokens: int = 0,
     k_by_batch_size: BatchSizeRanges | None = None,
     adaptive: AdaptiveVerification | None = None,
+    verifier: Verifier | None = None,
 ) -> tuple[Engine, StepRecorder]:
     """An engine, and the recorder that hears of its steps."""
     recorder = StepRecorder()
     loop = StepLoop(
         model=model,
         drafter=drafter,
-        verifier=StandardVerifier(),
+        verifier=verifier or StandardVerifier(),
         recorder=recorder,
         k=k,
         clock=clock or Clock(),

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -21,7 +22,10 @@ from tests.engine.loops import (
 )
 
 from outrider.bench.workload import bundled_workload
+from outrider.engine.adaptive.cost_curve import CostCurve
+from outrider.engine.adaptive.verification import AdaptiveVerification
 from outrider.engine.drafting.base import Drafter
+from outrider.engine.drafting.batch_size_ranges import BatchSizeRanges
 from outrider.engine.drafting.ngram import NgramDrafter
 from outrider.engine.drafting.none import NoDrafter
 from outrider.engine.models.base import Rows, TargetModel
@@ -29,9 +33,11 @@ from outrider.engine.models.eager import EagerDecoder
 from outrider.engine.models.fused import FusedDecoder
 from outrider.engine.models.safetensors_source import SafetensorsSource
 from outrider.engine.models.source import open_weights
+from outrider.engine.sampling import SamplingParameters
 from outrider.engine.scheduling.limits import Limits
 from outrider.engine.sequence import Sequence
 from outrider.engine.tokenizer import Tokenizer
+from outrider.engine.verification.block import BlockVerifier
 from outrider.records.arm import TieRule
 
 # On small random models: whatever is drafted, the output is that of plain decoding.
@@ -208,6 +214,62 @@ def test_drafts_right_up_to_some_place_give_the_output_of_plain_decoding(plain: 
     steps = plain.speculate(ScriptedDrafter(partly_right), 8)
     drafted, accepted = totals(steps)
     assert drafted / 3 < accepted < drafted
+
+
+# Greedy and random requests in one batch, under every lossless rule, with every way to serve them.
+
+
+def asked(place: int) -> SamplingParameters:
+    """Every second request is greedy, the others at several temperatures with their own seed."""
+    if place % 2:
+        return SamplingParameters()
+    return SamplingParameters(0.5 + place % 3 / 2, place, top_k=(0, 7)[place % 4 // 2])
+
+
+def answer_mixed(model: TargetModel, drafter: Drafter, k: int, **options: Any) -> Outputs:
+    engine, _ = engine_of(model, drafter, k, limits=Limits(12, 64), **options)
+    sequences = [
+        request(prompt, most, name, stop_ids=STOP_IDS, parameters=asked(place))
+        for place, (name, prompt, most) in enumerate(REQUESTS[:200])
+    ]
+    for sequence in sequences:
+        engine.add(sequence)
+    finish(engine)
+    return {each.request_id: each.output_token_ids.tolist() for each in sequences}
+
+
+CHEAP = CostCurve.of({1: 1.0, 200: 2.0})
+MIXED: dict[str, dict[str, Any]] = {
+    "standard": {},
+    "block": {"verifier": BlockVerifier()},
+    "adaptive": {"adaptive": AdaptiveVerification(CHEAP, 6)},
+    "a shared, crowded cache": {"num_blocks": 7, "prefix_caching": True},
+    "K by batch size": {
+        "k_by_batch_size": BatchSizeRanges([[1, 5, 6], [6, 12, 1]], num_speculative_tokens=6)
+    },
+}
+
+
+@pytest.fixture(scope="module")
+def mixed(checkpoint: Callable[..., Path]) -> tuple[TargetModel, Outputs]:
+    model = fused(checkpoint(vocab_size=VOCABULARY, num_hidden_layers=2), torch.float32)
+    return model, answer_mixed(model, NoDrafter(), 0)
+
+
+@pytest.mark.parametrize("way", MIXED)
+def test_two_hundred_mixed_requests_get_the_tokens_of_plain_decoding_seed_by_seed(
+    mixed: tuple[TargetModel, Outputs], way: str
+) -> None:
+    model, plain = mixed
+    random = np.random.default_rng(6)
+
+    def partly_right(sequence: Sequence) -> list[int]:
+        done = len(sequence.output_token_ids)
+        right = plain[sequence.request_id][done : done + 6]
+        return [t if random.random() < 0.7 else int(random.integers(VOCABULARY)) for t in right]
+
+    for drafter in (NgramDrafter(6, 1, 3), ScriptedDrafter(partly_right)):
+        assert answer_mixed(model, drafter, 6, **MIXED[way]) == plain
 
 
 @pytest.mark.slow

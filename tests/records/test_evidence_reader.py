@@ -196,7 +196,7 @@ def test_a_database_without_a_run_is_named(tmp_path: Path) -> None:
 def test_another_schema_version_is_named(run_file: Path) -> None:
     with duckdb.connect(run_file) as connection:
         connection.execute("UPDATE meta SET schema_version = 99, outrider_version = '9.0'")
-    assert_invalid(run_file, "has schema version 99 of outrider 9.0; expected schema version 1")
+    assert_invalid(run_file, "has schema version 99 of outrider 9.0; expected schema version 2")
 
 
 @pytest.mark.parametrize(

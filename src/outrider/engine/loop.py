@@ -48,7 +48,7 @@ class StepLoop:
         batch = [piece.sequence for piece in pieces if piece.completes]
         proposed, failures = self._propose(pieces, batch)
         drafted_at = self.clock()
-        draft = self._trim(pieces, proposed, drafted_at - start)
+        draft = self._trim(pieces, batch, proposed, drafted_at - start)
         layout = BatchRows.of(pieces, draft)
         logits = self.model.forward(layout.rows)
         for piece in pieces:
@@ -64,7 +64,7 @@ class StepLoop:
         updates = deliver(batch, verdict, choosing, draft, failures)
         self.drafter.observe(batch, verdict)
         if self.adaptive is not None:
-            self.adaptive.learn(draft, verdict.accepted)
+            self.adaptive.learn(batch, draft, verdict.accepted)
         end = self.clock()
         self._record_prefills(pieces, end - start)
         decoding = [not piece.prefill for piece in pieces if piece.completes]
@@ -93,11 +93,13 @@ class StepLoop:
         failures = dict(check(draft, limit, self.model.config.vocab_size))
         return (draft.without(failures) if failures else draft), failures
 
-    def _trim(self, pieces: list[Piece], draft: Draft, spent_s: float) -> Draft:
+    def _trim(
+        self, pieces: list[Piece], batch: list[Sequence], draft: Draft, spent_s: float
+    ) -> Draft:
         if self.adaptive is None or not draft.lengths.any():
             return draft
         plain_rows = sum(piece.tokens for piece in pieces)
-        return self.adaptive.trim(draft, plain_rows=plain_rows, spent_s=spent_s)
+        return self.adaptive.trim(batch, draft, plain_rows=plain_rows, spent_s=spent_s)
 
     def _judge(
         self, logits: torch.Tensor, draft: Draft, batch: list[Sequence], failures: Failures

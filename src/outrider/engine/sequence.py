@@ -26,6 +26,7 @@ class Sequence:
     """
 
     __slots__ = (
+        "__weakref__",
         "_buffer",
         "_length",
         "block_names",

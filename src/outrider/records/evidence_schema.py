@@ -27,7 +27,7 @@ import duckdb
 
 from outrider.errors import InvalidEvidence
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 
 SCHEMA = """
 CREATE TABLE meta (
@@ -92,7 +92,7 @@ CREATE TABLE requests (
     phase VARCHAR NOT NULL CHECK (phase IN ('warmup', 'measured')),
     prompt_tokens INTEGER NOT NULL,
     output_token_ids INTEGER[] NOT NULL,  -- the first one is the prefill's
-    finish_reason VARCHAR NOT NULL CHECK (finish_reason IN ('stop', 'length')),
+    finish_reason VARCHAR NOT NULL CHECK (finish_reason IN ('stop', 'length', 'error')),
     prefill_s DOUBLE NOT NULL           -- seconds, like every column that ends in _s
 );
 CREATE TABLE steps (
@@ -104,6 +104,8 @@ CREATE TABLE steps (
     draft_s DOUBLE NOT NULL,
     verify_s DOUBLE NOT NULL,
     step_s DOUBLE NOT NULL,             -- the whole step; draft_s and verify_s are parts of it
+    trimmed INTEGER NOT NULL,           -- proposed and not verified, as it did not pay
+    invalidated INTEGER NOT NULL,       -- forbidden by a grammar
     PRIMARY KEY (request, step)
 );
 CREATE TABLE divergences (

@@ -235,6 +235,8 @@ _STEP_DTYPES = {
     "draft_s": np.float64,
     "verify_s": np.float64,
     "step_s": np.float64,
+    "trimmed": np.int32,
+    "invalidated": np.int32,
 }
 
 

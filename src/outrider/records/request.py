@@ -17,7 +17,7 @@ class FinishReason(StrEnum):
     STOP = "stop"
     LENGTH = "length"
     ERROR = "error"
-    """The engine could not go on with it; evidence holds no such request."""
+    """The engine could not go on with it."""
 
 
 @dataclass(frozen=True, slots=True)

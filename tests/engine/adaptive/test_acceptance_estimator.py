@@ -144,3 +144,14 @@ def test_log_odds_stay_within_forty_and_nan_stays_one() -> None:
     found = top_log_odds(logits, torch.ones(3))
     assert found[:2].tolist() == [40, 40]
     assert np.isnan(found[2])
+
+
+def test_a_large_batch_brings_a_refit_sooner_and_every_one_takes_longer() -> None:
+    step = (np.zeros((40, 1)), np.full(40, 1), np.full(40, 1))
+    estimator, refitted_at = AcceptanceEstimator.start(1), []
+    for number in range(1, 40):
+        refits = estimator.refits
+        estimator = estimator.observed(*step)
+        if estimator.refits > refits:
+            refitted_at.append(number)
+    assert refitted_at == [5, 15, 30]

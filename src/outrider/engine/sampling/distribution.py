@@ -17,7 +17,10 @@ def greedy_tokens(logits: torch.Tensor) -> torch.Tensor:
     Every greedy token comes from this one function, so that plain and speculative decoding
     break ties alike.
     """
-    # On CPUs max is faster than argmax: 1.5 times in float32 and 3 times in bfloat16.
+    if logits.device.type == "cpu" and logits.dtype == torch.float32:
+        # On 16 rows of 49,152 ten times as fast as torch, whose max keeps indices lane by lane.
+        return torch.from_numpy(logits.numpy().argmax(axis=-1))
+    # On CPUs max is faster than argmax: 3 times in bfloat16.
     return logits.max(dim=-1).indices
 
 
@@ -72,7 +75,7 @@ def unusable_rows(logits: torch.Tensor) -> torch.Tensor:
     They hold a NaN or plus infinity, from a broken model, or minus infinity throughout, where
     what a request forbids leaves nothing.
     """
-    return ~logits.max(dim=-1).values.isfinite()
+    return ~logits.amax(dim=-1).isfinite()
 
 
 def _column(values: Sequence[float], device: torch.device) -> torch.Tensor:

@@ -47,7 +47,8 @@ def judge(
             accepted[members], bonus[members] = judge_them(
                 logits[rows], draft.select(members), chosen
             )
-    runs = np.pad(draft.tokens, ((0, 0), (0, 1)))
+    runs = np.empty((batch, draft.tokens.shape[1] + 1), np.int32)
+    runs[:, :-1] = draft.tokens
     runs[np.arange(batch), accepted] = bonus
     return Verdict(accepted, [run[:count] for run, count in zip(runs, accepted + 1, strict=True)])
 
