@@ -1,0 +1,48 @@
+"""What one request's steps come to, in the object that vLLM puts into a response."""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from outrider.records.request import StepRecord
+
+Detail = Literal["summary", "detailed"]
+
+
+def speculation_metrics(
+    steps: Sequence[StepRecord], *, num_spec_tokens: int, detail: Detail
+) -> dict[str, Any]:
+    """Return `metrics.speculative_decoding` of vLLM 0.32 for one request, K = `num_spec_tokens`.
+
+    Steps with a draft count, and what they accepted counts before a stop cut it. Beside vLLM's
+    fields stand `num_accepted_emitted_tokens`, the accepted tokens that were delivered,
+    `num_trimmed_draft_tokens`, which were proposed and not verified, and are not among the drafted
+    ones as they are in vLLM, and `num_invalidated_draft_tokens`, which a grammar forbade.
+
+    >>> step = StepRecord(2, 1, 2, draft_s=0.0, verify_s=0.0, step_s=0.0)
+    >>> found = speculation_metrics([step], num_spec_tokens=3, detail="summary")
+    >>> found["mean_acceptance_length"], found["acceptance_histogram"]
+    (2.0, [0, 1, 0, 0])
+    """
+    drafted = [step for step in steps if step.drafted]
+    accepted_tokens = sum(step.accepted for step in drafted)
+    draft_tokens = sum(step.drafted for step in drafted)
+    lengths = [step.accepted for step in drafted]
+    detailed = detail == "detailed" and bool(drafted)
+    return {
+        "mean_acceptance_length": 1 + accepted_tokens / len(drafted) if drafted else 1.0,
+        "draft_acceptance_rate": accepted_tokens / draft_tokens if draft_tokens else 0.0,
+        "acceptance_histogram": np.bincount(lengths, minlength=num_spec_tokens + 1).tolist()
+        if drafted
+        else [0] * (num_spec_tokens + 1),
+        "num_spec_steps": len(drafted),
+        "num_accepted_draft_tokens": accepted_tokens,
+        "num_draft_tokens": draft_tokens,
+        "num_spec_tokens": num_spec_tokens,
+        "per_step_accepted": lengths if detailed else None,
+        "per_step_drafted": [step.drafted for step in drafted] if detailed else None,
+        "num_accepted_emitted_tokens": sum(step.accepted_emitted for step in drafted),
+        "num_trimmed_draft_tokens": sum(step.trimmed for step in steps),
+        "num_invalidated_draft_tokens": sum(step.invalidated for step in steps),
+    }
