@@ -13,14 +13,13 @@ from rich.console import Console
 
 from outrider.bench.plan import draft_lengths, ngram_arms
 from outrider.bench.workload import Prompt, bundled_workload, quick_subset, read_workload
+from outrider.cli.entry import INTERRUPTED
 from outrider.cli.report import Debug
 from outrider.errors import InvalidSetting
 from outrider.records.arm import Arm
 from outrider.records.evidence_reader import read_evidence
 from outrider.records.output_file import check_vacant
 from outrider.records.run import RunSettings
-
-INTERRUPTED = 130
 
 Text = str | None
 Whole = int | None

@@ -15,6 +15,7 @@ import typer
 
 from outrider.acceptance.alarm_band import FEWEST_WINDOWS, LEAST_M, FixedBand, Limits
 from outrider.cli.durations import parse_duration_s
+from outrider.cli.entry import INTERRUPTED
 from outrider.cli.gathering import TIMEOUT_S, check_keys
 from outrider.cli.output import Output
 from outrider.cli.report import Debug
@@ -35,7 +36,6 @@ from outrider.report.watch.text import WatchText
 from outrider.report.watch.watcher import BandOf, Watcher
 
 ALARMED = 1
-INTERRUPTED = 130
 FORMS = ("text", "json")
 
 Text = str | None
