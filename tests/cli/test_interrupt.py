@@ -6,10 +6,11 @@ import pty
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
+
+from tests.cli.script import SCRIPT
 
 from outrider.records.evidence import Evidence, RequestKey
 from outrider.records.evidence_reader import read_evidence
@@ -28,7 +29,7 @@ def interrupted(
 
     Returns the exit code and all that was shown.
     """
-    command = [sys.executable, "-m", "outrider.cli.main", *map(str, arguments)]
+    command = [*SCRIPT, *map(str, arguments)]
     terminal, child_end = pty.openpty()
     shown = ""
     with subprocess.Popen(

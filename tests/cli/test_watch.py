@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from tests.cli.script import SCRIPT
 
 CASES = Path(__file__).parents[1] / "records" / "cases"
 LOG = CASES / "logs" / "vllm-0.32-ngram.log"
@@ -257,7 +258,7 @@ def test_a_key_that_no_answer_has_is_refused(run: Run, monkeypatch: pytest.Monke
 def test_ctrl_c_keeps_what_came_and_tells_it(number: signal.Signals, tmp_path: Path) -> None:
     """In another process, with a pipe that stays open."""
     path = tmp_path / "watch.jsonl"
-    command = [sys.executable, "-m", "outrider.cli.main", "watch", "-", "--every", "100ms"]
+    command = [*SCRIPT, "watch", "-", "--every", "100ms"]
     with subprocess.Popen(
         [*command, "--output", str(path)],
         stdin=subprocess.PIPE,

@@ -10,7 +10,6 @@ from typing import Annotated
 
 import typer
 
-from outrider.cli.entry import INTERRUPTED
 from outrider.cli.probe import probe
 from outrider.cli.report import report
 from outrider.cli.tune import tune
@@ -62,9 +61,6 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.stdout.reconfigure(errors="replace")
     try:
         app(given)
-    except KeyboardInterrupt:
-        # Python would end by the signal itself, which shells do not tell from a crash.
-        sys.exit(INTERRUPTED)
     except (OutriderError, OSError) as error:
         if "--debug" in given:
             traceback.print_exc()
@@ -74,14 +70,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 
 def _terminate(*_: object) -> None:
-    """Ends like Ctrl-C, also where that is ignored, as for what a script runs in the background.
-
-    Nor may the signal go to the system's own handler, which would end the process without a word.
-    """
-    if callable(signal.getsignal(signal.SIGINT)):
-        signal.raise_signal(signal.SIGINT)
-    else:
+    """Ends like Ctrl-C, also where that is ignored, as for what a script runs in the background."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         raise KeyboardInterrupt
+    signal.raise_signal(signal.SIGINT)
 
 
 def _refused(error: OSError) -> OutriderError:
