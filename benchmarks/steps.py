@@ -7,7 +7,7 @@ from pathlib import Path
 
 import torch
 
-from outrider.engine.models.base import BLOCK_TOKENS, Rows, TargetModel
+from outrider.engine.models.base import Rows, TargetModel, blocks_for
 from outrider.engine.models.config import DecoderConfig
 from outrider.engine.models.registry import DTYPES, ModelSettings, load_model
 from outrider.engine.sampling import greedy_tokens
@@ -116,5 +116,5 @@ def _step(model: TargetModel, context: int, rows: int) -> Callable[[], object]:
 def _rows(tokens: Sequence[int], first: int, wanted: Sequence[int]) -> Rows:
     """Tokens of the only sequence, at the positions from `first` on."""
     end = first + len(tokens)
-    blocks = range(-(-end // BLOCK_TOKENS))
+    blocks = range(blocks_for(end))
     return Rows(tokens, range(first, end), [0] * len(tokens), [blocks], wanted)

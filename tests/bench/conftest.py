@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import pytest
 import torch
-from tests.engine.loops import config_of
+from tests.engine.models.configs import config_of
 
 from outrider.bench.answering import Answerer
 from outrider.engine.models.base import Rows, TargetModel
@@ -39,7 +39,7 @@ class ToyTarget:
     The logits of its best two tokens, `following` and the one after it, are 2 and 1.
     """
 
-    config = config_of(VOCABULARY)
+    config = config_of(vocab_size=VOCABULARY)
     num_blocks = 8
     max_length = CAPACITY
     dtype = torch.float32

@@ -1,3 +1,4 @@
+import math
 from collections.abc import Callable
 
 import pytest
@@ -5,6 +6,7 @@ import pytest
 from outrider.bench.answering import Answerer
 from outrider.engine.models.base import TargetModel
 from outrider.engine.sampling import SamplingParameters
+from outrider.errors import RequestFailed
 from outrider.records.arm import Arm
 from outrider.records.prompt import PromptRecord
 from outrider.records.request import FinishReason, Phase, RequestRecord
@@ -96,6 +98,19 @@ def test_an_answer_of_one_token_has_no_step(
         assert request.output_token_ids == plain_answer(prompt)
         assert request.steps == ()
         assert request.finish_reason is FinishReason.LENGTH
+
+
+def test_a_target_that_is_broken_is_told_with_the_prompt_and_the_arm(
+    answerer: Answerer,
+    toy: TargetModel,
+    arms: tuple[Arm, ...],
+    prompts: tuple[PromptRecord, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sound = toy.forward
+    monkeypatch.setattr(toy, "forward", lambda rows: sound(rows).fill_(math.nan))
+    with pytest.raises(RequestFailed, match=r"prompt 'first' of arm .* fails: the target's logits"):
+        ask(answerer, arms[0], prompts[0])
 
 
 def test_times_are_differences_of_the_given_clock(

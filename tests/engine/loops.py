@@ -9,6 +9,7 @@ from zlib import crc32
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from tests.engine.models.configs import config_of
 
 from outrider.engine.adaptive.verification import AdaptiveVerification
 from outrider.engine.caching.cache import BlockCache
@@ -21,7 +22,6 @@ from outrider.engine.models.base import BLOCK_TOKENS, Rows, TargetModel
 from outrider.engine.models.config import DecoderConfig
 from outrider.engine.recorder import StepRecorder
 from outrider.engine.sampling import Sampling, SamplingParameters
-from outrider.engine.sampling.stops import Stops
 from outrider.engine.scheduling.limits import Limits
 from outrider.engine.scheduling.scheduler import Scheduler
 from outrider.engine.sequence import Sequence
@@ -29,10 +29,7 @@ from outrider.engine.verification.base import Verdict, Verifier
 from outrider.engine.verification.standard import StandardVerifier
 from outrider.records.request import FinishReason, StepRecord
 
-SEQUENCES = 16
 VOCABULARY = 24
-Outputs = dict[str, list[int]]
-Steps = dict[str, tuple[StepRecord, ...]]
 
 
 @dataclass
@@ -45,34 +42,13 @@ class Clock:
         return self.now_s
 
 
-def config_of(vocab_size: int) -> DecoderConfig:
-    """The shape of a target of which only the vocabulary matters."""
-    return DecoderConfig(
-        family="none",
-        vocab_size=vocab_size,
-        hidden_size=1,
-        intermediate_size=1,
-        num_layers=1,
-        num_heads=1,
-        num_kv_heads=1,
-        head_dim=1,
-        rms_norm_eps=1.0,
-        max_positions=1_000,
-        tied_embeddings=True,
-        attention_scale=1.0,
-        windows=(0,),
-        ropes=(),
-        rope_of_layer=(0,),
-    )
-
-
 @dataclass
 class CountingModel:
     """A target that counts: after token t comes t + 1, whatever came before."""
 
     clock: Clock = field(default_factory=Clock)
     forward_s: float = 0.0
-    config: DecoderConfig = field(default_factory=lambda: config_of(100))
+    config: DecoderConfig = field(default_factory=lambda: config_of(vocab_size=100))
     num_blocks: int = 1_000
     max_length: int = 1_000
     dtype: torch.dtype = torch.float32
@@ -96,7 +72,7 @@ class RememberingModel:
     dtype = torch.float32
 
     def __init__(self, num_blocks: int, max_length: int = 1_000) -> None:
-        self.config = config_of(VOCABULARY)
+        self.config = config_of(vocab_size=VOCABULARY)
         self.num_blocks = num_blocks
         self.max_length = max_length
         self.cache = np.full((num_blocks, BLOCK_TOKENS), -1)
@@ -172,7 +148,7 @@ def request(
         prompt,
         max_tokens=max_tokens,
         sampling=Sampling.seeded(parameters, end_token_ids=ends),
-        stops=Stops(parameters, end_token_ids=ends, max_tokens=max_tokens),
+        end_token_ids=ends,
     )
 
 

@@ -118,6 +118,24 @@ def test_a_drafter_that_returns_nonsense_fails_that_request_alone(
         assert_right(sequence)
 
 
+@pytest.mark.parametrize("rows", [1, 5])
+def test_a_draft_of_the_wrong_shape_fails_the_requests_of_its_step_and_none_after(
+    rows: int,
+) -> None:
+    class Misshapen(ScriptedDrafter):
+        def propose(self, batch: list[Sequence], limit: NDArray[np.int64]) -> Draft:
+            sound = super().propose(batch, limit)
+            return Draft.empty(rows, 3) if len(batch) == 3 else sound
+
+    engine, _ = engine_of(RememberingModel(num_blocks=50), Misshapen(lambda _: []), 3)
+    failures = answers_of(engine, *(request([place], 9, f"r{place}") for place in range(3)))
+    assert all("the drafter returned" in str(reason) for reason in failures.values())
+    assert len(failures) == 3
+    after = request([7], 9, "after")
+    assert answers_of(engine, after) == {"after": None}
+    assert_right(after)
+
+
 @pytest.mark.parametrize("value", [float("nan"), float("inf")])
 @pytest.mark.parametrize("k", [0, 3])
 def test_logits_that_are_no_numbers_fail_the_requests_that_meet_them(k: int, value: float) -> None:

@@ -113,6 +113,9 @@ def assert_ended_well(traffic: Traffic) -> None:
         parameters = sequence.sampling.parameters
         if reason is FinishReason.LENGTH:
             assert sequence.room_tokens == 0
+        if parameters.prompt_logprobs is not None and output:
+            told = sum(len(each.chosen) for each in sequence.prompt_logprobs)
+            assert told == sequence.prompt_tokens - 1
         if reason is FinishReason.STOP:
             assert output[-1] == STOP
             assert len(output) > parameters.min_tokens

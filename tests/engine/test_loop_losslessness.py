@@ -10,16 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
-from tests.engine.loops import (
-    SEQUENCES,
-    VOCABULARY,
-    Outputs,
-    ScriptedDrafter,
-    Steps,
-    engine_of,
-    finish,
-    request,
-)
+from tests.engine.loops import VOCABULARY, ScriptedDrafter, engine_of, finish, request
 
 from outrider.bench.workload import bundled_workload
 from outrider.engine.adaptive.cost_curve import CostCurve
@@ -39,11 +30,15 @@ from outrider.engine.sequence import Sequence
 from outrider.engine.tokenizer import Tokenizer
 from outrider.engine.verification.block import BlockVerifier
 from outrider.records.arm import TieRule
+from outrider.records.request import StepRecord
 
 # On small random models: whatever is drafted, the output is that of plain decoding.
 
 
+SEQUENCES = 16
 Request = tuple[str, list[int], int]
+Outputs = dict[str, list[int]]
+Steps = dict[str, tuple[StepRecord, ...]]
 
 
 def short_requests() -> list[Request]:
@@ -243,7 +238,7 @@ MIXED: dict[str, dict[str, Any]] = {
     "standard": {},
     "block": {"verifier": BlockVerifier()},
     "adaptive": {"adaptive": AdaptiveVerification(CHEAP, 6)},
-    "a shared, crowded cache": {"num_blocks": 7, "prefix_caching": True},
+    "a cache with room for seven": {"num_blocks": 7, "prefix_caching": True},
     "K by batch size": {
         "k_by_batch_size": BatchSizeRanges([[1, 5, 6], [6, 12, 1]], num_speculative_tokens=6)
     },

@@ -4,6 +4,7 @@ import pytest
 from outrider.engine.sampling import Sampling, SamplingParameters
 from outrider.engine.sequence import Sequence
 from outrider.errors import InvalidSetting
+from outrider.records.request import FinishReason
 
 SAMPLING = Sampling.seeded(SamplingParameters())
 
@@ -26,6 +27,12 @@ def test_room_shrinks_to_nothing_as_output_grows() -> None:
     assert sequence.room_tokens == 0
     with pytest.raises(AssertionError):
         sequence.append([3])
+
+
+def test_its_output_ends_where_its_room_does() -> None:
+    sequence = Sequence("r", [4], max_tokens=2, sampling=SAMPLING)
+    delivered = sequence.stops.deliver([1, 2, 3])
+    assert (delivered.tokens, delivered.reason) == (2, FinishReason.LENGTH)
 
 
 def test_the_prompt_is_copied() -> None:

@@ -2,8 +2,6 @@
 
 from dataclasses import dataclass
 
-import httpx2
-
 from outrider.records.adapters import llama_server, sglang, tensorrt_llm
 from outrider.records.probe.commands import vllm_serve
 from outrider.records.probe.rungs.answer_figures import object_record
@@ -17,7 +15,6 @@ NGRAM = (
 )
 OLDER_VLLM = "vllm-choice"
 """The adapter of what vLLM had before 0.32."""
-_KEY_ASKED_FOR = (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,18 +36,13 @@ def additions(seen: Seen) -> tuple[Addition, ...]:
     return tuple(one for one in found if one is not None)
 
 
-def wants_key(seen: Seen) -> bool:
-    """Whether the server refused a request for want of a key."""
-    return isinstance(seen.answer, Missing) and seen.answer.status in _KEY_ASKED_FOR
-
-
 def _asking(seen: Seen) -> Addition | None:
     answer = seen.answer
     if not isinstance(answer, Missing):
         return None
     if not answer.asked:
         return Addition(f"outrider probe {seen.root}", "rungs 1 to 3, for which requests are sent")
-    if wants_key(seen):
+    if seen.wants_key:
         key = f'outrider probe {seen.root} --api-key "$KEY"'
         return Addition(key, "rungs 1 to 3: the server asks for a key")
     return None

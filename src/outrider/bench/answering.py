@@ -4,14 +4,13 @@ from collections.abc import Callable, Sequence
 
 import torch
 
-from outrider.engine.caching.cache import BlockCache, blocks_for
+from outrider.engine.caching.cache import BlockCache
 from outrider.engine.drafting.registry import build_drafter
 from outrider.engine.engine import Engine
 from outrider.engine.loop import StepLoop
-from outrider.engine.models.base import Rows, TargetModel
+from outrider.engine.models.base import Rows, TargetModel, blocks_for
 from outrider.engine.recorder import StepRecorder
 from outrider.engine.sampling import Sampling, SamplingParameters
-from outrider.engine.sampling.stops import Stops
 from outrider.engine.scheduling.limits import Limits
 from outrider.engine.scheduling.scheduler import Scheduler
 from outrider.engine.sequence import Sequence as RunningSequence
@@ -61,14 +60,14 @@ class Answerer:
         phase: Phase,
         sampling: SamplingParameters,
     ) -> RequestRecord:
-        """Answers `prompt` from scratch, one request at a time."""
+        """Answers `prompt` from scratch, one request at a time; RequestFailed where it cannot."""
         engine = self._engines[arm.name]
         sequence = RunningSequence(
             f"{arm.name}/{prompt.prompt_id}/{repeat}",
             prompt.token_ids,
             max_tokens=prompt.max_tokens,
             sampling=Sampling.seeded(sampling, end_token_ids=self._stop_ids),
-            stops=Stops(sampling, end_token_ids=self._stop_ids, max_tokens=prompt.max_tokens),
+            end_token_ids=self._stop_ids,
         )
         engine.add(sequence)
         reason = None

@@ -8,7 +8,6 @@ from typing import Annotated
 import httpx2
 import typer
 
-from outrider.advice.probe_additions import wants_key
 from outrider.cli.durations import parse_duration_s
 from outrider.cli.output import Output
 from outrider.cli.report import Debug
@@ -17,6 +16,7 @@ from outrider.records.probe.asking import MAX_TOKENS
 from outrider.records.probe.exchange import Exchange
 from outrider.records.probe.looking import look
 from outrider.records.probe.seen import Seen
+from outrider.records.sources.addresses import is_url
 from outrider.report.probe.document import build_probe_report
 from outrider.report.probe.formats import FORMATS, probe_format
 
@@ -74,7 +74,7 @@ def probe(
 
 
 def _remedy(seen: Seen) -> str:
-    if wants_key(seen):
+    if seen.wants_key:
         return "give the key of the server with --api-key"
     if not seen.is_inference_server:
         return "check the address, nothing there looks like an inference server"
@@ -84,7 +84,7 @@ def _remedy(seen: Seen) -> str:
 def _root(url: str) -> str:
     """Return the address that all paths go below; InvalidSetting for what is no http(s) URL."""
     try:
-        host = httpx2.URL(url).host if url.startswith(("http://", "https://")) else ""
+        host = httpx2.URL(url).host if is_url(url) else ""
     except httpx2.InvalidURL:
         host = ""
     address = url.partition("?")[0].partition("#")[0]

@@ -105,8 +105,12 @@ def report(
     for option, target in (("--output", output), ("--partial", partial)):
         check_target(option, target, asked.named)
     if partial:
-        given = {"--fail-under": fail_under, "--step-cost": step_cost, "--output": output}
-        given["--expect"] = expect
+        given = {
+            "--fail-under": fail_under,
+            "--step-cost": step_cost,
+            "--output": output,
+            "--expect": expect,
+        }
         check_alone("--partial", [name for name, value in given.items() if value is not None])
     console = FileOutput(output) if output else Output()
     run = (

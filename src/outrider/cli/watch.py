@@ -30,7 +30,7 @@ from outrider.records.sources.live import Arrivals, live_readings
 from outrider.records.windows import Window, scraped_windows, streamed_windows
 from outrider.report.watch.baseline import Baseline
 from outrider.report.watch.document import WatchSummary
-from outrider.report.watch.running import JsonLines, Listener, kept_in, run_watch
+from outrider.report.watch.running import JsonLines, KeptLines, Listener, run_watch
 from outrider.report.watch.segment import band_text
 from outrider.report.watch.text import WatchText
 from outrider.report.watch.watcher import BandOf, Watcher
@@ -84,13 +84,13 @@ def watch(
     every_s = parse_duration_s("--every", every)
     for_s = None if for_text is None else parse_duration_s("--for", for_text)
     console = _LiveOutput()
-    kept = [] if output is None else [kept_in(AppendedFile(output), _say)]
+    kept = [] if output is None else [KeptLines(AppendedFile(output), _say)]
     with httpx2.Client(timeout=TIMEOUT_S, follow_redirects=True) as http:
         try:
             windows = _windows(source, keys, http, every_s=every_s, for_s=for_s)
             shown: Listener = JsonLines(console.write_lines)
             if format_name == "text":
-                shown = WatchText(console, learn=learn, confirm=confirm)
+                shown = WatchText(console, learn=learn, min_steps=min_steps, confirm=confirm)
                 shown.begin(without_password(source), every_s, _told_band(band, baseline, learn))
             # The file first, so that it lacks nothing that was seen.
             summary = run_watch(windows, watcher, [*kept, shown], fail_fast=fail_fast)

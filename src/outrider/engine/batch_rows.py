@@ -46,7 +46,7 @@ class BatchRows:
             start = piece.sequence.computed_tokens
             tokens = piece.sequence.token_ids[start : start + piece.tokens].tolist()
             first = len(token_ids)
-            if piece.tells_prompt_logprobs and (following := _following(piece)):
+            if piece.sequence.asks_prompt_logprobs and (following := _following(piece)):
                 at = len(wanted)
                 prompt_logits.append(
                     PromptLogits(piece.sequence, at, at + len(following), following)

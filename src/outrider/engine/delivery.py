@@ -35,11 +35,14 @@ def deliver(
 
 
 def tell_prompt_logprobs(sequence: Sequence, logits: torch.Tensor, following: list[int]) -> None:
-    """Keep what `logits` [n, V] say of the n prompt tokens that follow them."""
+    """Keep what `logits` [n, V] say of the n prompt tokens that follow them.
+
+    Comes before the step's own tokens count as computed.
+    """
     count = sequence.sampling.parameters.prompt_logprobs
     assert count is not None, "nobody asked"
-    if sequence.computed_tokens <= len(following):
-        sequence.prompt_logprobs.clear()  # computed from the start again, after a preemption
+    if sequence.computed_tokens == 0:
+        sequence.prompt_logprobs.clear()  # of a beginning that was preempted
     sequence.prompt_logprobs.append(token_logprobs(logits, following, count))
 
 
@@ -48,7 +51,6 @@ def _split(logits: torch.Tensor, draft: Draft) -> Iterator[torch.Tensor]:
 
 
 def _extend(sequence: Sequence, run: list[int], logits: torch.Tensor) -> Update:
-    run = run[: sequence.room_tokens]
     delivered = sequence.stops.deliver(run)
     tokens = run[: delivered.tokens]
     sequence.append(tokens)

@@ -51,10 +51,10 @@ class StepLoop:
         draft = self._trim(pieces, batch, proposed, drafted_at - start)
         layout = BatchRows.of(pieces, draft)
         logits = self.model.forward(layout.rows)
-        for piece in pieces:
-            piece.sequence.computed_tokens += piece.tokens
         for sequence, rows, following in layout.telling(logits):
             tell_prompt_logprobs(sequence, rows, following)
+        for piece in pieces:
+            piece.sequence.computed_tokens += piece.tokens
         if not batch:
             self._record_prefills(pieces, self.clock() - start)
             return []
@@ -91,6 +91,8 @@ class StepLoop:
             limit = limit.clip(max=self.k_by_batch_size.k_for(len(pieces)))
         draft = self.drafter.propose(batch, limit)
         failures = dict(check(draft, limit, self.model.config.vocab_size))
+        if len(failures) == len(batch):
+            return Draft.empty(len(batch), self.k), failures
         return (draft.without(failures) if failures else draft), failures
 
     def _trim(

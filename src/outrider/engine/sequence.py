@@ -1,11 +1,13 @@
 """The state of one running request, as the loop, drafters and verifiers see it."""
 
+from collections.abc import Collection
 from collections.abc import Sequence as TokenList
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.engine.detokenizer import Detokenizer
 from outrider.engine.sampling import Sampling
 from outrider.engine.sampling.stops import Stops
 from outrider.errors import InvalidSetting
@@ -20,9 +22,11 @@ class Sequence:
     The buffer is allocated once for the prompt and `max_tokens` output tokens. The target has
     cached the first `computed_tokens` tokens, in the blocks of `block_table`. `cached_tokens` were
     there already when the request began, None before it does. `block_names` and `offered_blocks`
-    are what `BlockCache` remembers of it. `stops` says where the output ends, by default at
-    `max_tokens` alone. `prompt_logprobs` fill up while the prompt is computed, if asked for.
-    Raises `InvalidSetting` for an empty prompt or `max_tokens` below 1.
+    are what `BlockCache` remembers of it. `stops` says where the output ends: where `sampling` asks
+    for it, at one of the model's own `end_token_ids`, or else at `max_tokens`. Without a
+    `detokenizer` there is no text. `prompt_logprobs` fill up while the prompt is computed, if asked
+    for. Raises `InvalidSetting` for an empty prompt, `max_tokens` below 1, or stop strings without
+    text.
     """
 
     __slots__ = (
@@ -48,7 +52,8 @@ class Sequence:
         *,
         max_tokens: int,
         sampling: Sampling,
-        stops: Stops | None = None,
+        end_token_ids: Collection[int] = (),
+        detokenizer: Detokenizer | None = None,
     ) -> None:
         if len(prompt) == 0:
             raise InvalidSetting(
@@ -63,7 +68,12 @@ class Sequence:
         self.request_id = request_id
         self.prompt_tokens = len(prompt)
         self.sampling = sampling
-        self.stops = stops or Stops(sampling.parameters, end_token_ids=(), max_tokens=max_tokens)
+        self.stops = Stops(
+            sampling.parameters,
+            end_token_ids=end_token_ids,
+            max_tokens=max_tokens,
+            detokenizer=detokenizer,
+        )
         self.prompt_logprobs: list[Logprobs] = []
         self.computed_tokens = 0
         self.cached_tokens: int | None = None
@@ -97,8 +107,14 @@ class Sequence:
         """How many more output tokens fit."""
         return len(self._buffer) - self._length
 
+    @property
+    def asks_prompt_logprobs(self) -> bool:
+        """Whether log-probabilities of its prompt are still to be told."""
+        in_prefill = self._length == self.prompt_tokens
+        return in_prefill and self.sampling.parameters.prompt_logprobs is not None
+
     def append(self, tokens: TokenList[int] | NDArray[np.int32]) -> None:
-        """Add output tokens; the caller has cut them to `room_tokens`."""
+        """Add output tokens, no more than `room_tokens`; `stops` has cut them."""
         end = self._length + len(tokens)
         assert end <= len(self._buffer), "more tokens than max_tokens"
         self._buffer[self._length : end] = tokens

@@ -96,11 +96,12 @@ def scrape_url(url: str, http: httpx2.Client) -> Scrape:
 
     Raises UnreadableSource where no such page comes back.
     """
-    shown = without_password(page_address(url))
+    address = page_address(url)
+    shown = without_password(address)
     pieces: list[str] = []
     length = 0
     try:
-        with http.stream("GET", page_address(url)) as response:
+        with http.stream("GET", address) as response:
             if response.status_code != httpx2.codes.OK:
                 raise _no_page(f"{shown} answers {response.status_code}")
             for piece in response.iter_text():

@@ -33,9 +33,9 @@ def speculation_metrics(
     return {
         "mean_acceptance_length": 1 + accepted_tokens / len(drafted) if drafted else 1.0,
         "draft_acceptance_rate": accepted_tokens / draft_tokens if draft_tokens else 0.0,
-        "acceptance_histogram": np.bincount(lengths, minlength=num_spec_tokens + 1).tolist()
-        if drafted
-        else [0] * (num_spec_tokens + 1),
+        "acceptance_histogram": np.bincount(
+            np.array(lengths, np.int64), minlength=num_spec_tokens + 1
+        ).tolist(),
         "num_spec_steps": len(drafted),
         "num_accepted_draft_tokens": accepted_tokens,
         "num_draft_tokens": draft_tokens,

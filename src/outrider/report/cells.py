@@ -18,6 +18,17 @@ def counted(count: int, noun: str) -> str:
     return f"{number(count)} {noun}{'' if count == 1 else 's'}"
 
 
+def interval_text(figure: Estimate, decimals: int, *, scale: float = 1, unit: str = "") -> str:
+    """Return the figure with its interval where it has one, e.g. "3.90 (3.78–4.03)"."""
+    if figure.value is None:
+        return "unknown"
+    text = f"{number(scale * figure.value, decimals)}{unit}"
+    if figure.interval is None:
+        return text
+    low, high = (scale * end for end in (figure.interval.low, figure.interval.high))
+    return f"{text} ({number(low, decimals)}–{number(high, decimals)})"
+
+
 @dataclass(slots=True)
 class Footnotes:
     """The distinct reasons that the cells of one table refer to by letter."""
@@ -32,13 +43,10 @@ class Footnotes:
 
     def interval(self, figure: Estimate, decimals: int, *, scale: float = 1) -> str:
         """Return `scale` times the figure with its interval, or why it has none."""
-        value = self.value(figure, decimals, scale=scale)
         if figure.value is None:
-            return value
-        if figure.interval is None:
-            return f"{value} {self._mark(figure.reason)}"
-        low, high = (scale * end for end in (figure.interval.low, figure.interval.high))
-        return f"{value} ({number(low, decimals)}–{number(high, decimals)})"
+            return self.value(figure, decimals)
+        text = interval_text(figure, decimals, scale=scale)
+        return f"{text} {self._mark(figure.reason)}" if figure.interval is None else text
 
     def lines(self) -> tuple[str, ...]:
         """Return one line per reason."""

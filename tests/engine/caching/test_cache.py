@@ -2,8 +2,9 @@ import numpy as np
 import pytest
 from tests.engine.loops import request
 
-from outrider.engine.caching.cache import BlockCache, blocks_for
+from outrider.engine.caching.cache import BlockCache
 from outrider.engine.models.base import BLOCK_TOKENS as BLOCK
+from outrider.engine.models.base import blocks_for
 from outrider.engine.sequence import Sequence
 
 
@@ -51,7 +52,7 @@ def test_an_equal_beginning_is_shared() -> None:
     second = request([*common, 3], 5, "b")
     cache.begin(second)
     assert second.block_table == first.block_table[:2]
-    assert second.computed_tokens == second.cached_tokens == 2 * BLOCK
+    assert second.computed_tokens == 2 * BLOCK
     assert cache.pool.free_blocks == 7
 
 
@@ -61,7 +62,7 @@ def test_the_last_token_is_always_computed_because_its_logits_are_needed() -> No
     computed(cache, request(whole, 5, "a"))
     second = request(whole, 5, "b")
     cache.begin(second)
-    assert second.cached_tokens == BLOCK
+    assert second.computed_tokens == BLOCK
 
 
 def test_nothing_is_shared_unless_asked_for() -> None:
@@ -70,7 +71,7 @@ def test_nothing_is_shared_unless_asked_for() -> None:
     computed(cache, request(whole, 5, "a"))
     second = request(whole, 5, "b")
     cache.begin(second)
-    assert second.cached_tokens == 0
+    assert second.computed_tokens == 0
 
 
 def test_what_a_finished_sequence_filled_is_found_with_its_answer() -> None:
@@ -85,7 +86,7 @@ def test_what_a_finished_sequence_filled_is_found_with_its_answer() -> None:
     assert cache.pool.free_blocks == 10
     followed_up = request([*prompt(BLOCK), *answer, 9, 9], 5, "b")
     cache.begin(followed_up)
-    assert followed_up.cached_tokens == 2 * BLOCK
+    assert followed_up.computed_tokens == 2 * BLOCK
 
 
 def test_a_block_is_not_found_before_all_of_it_is_computed() -> None:
@@ -98,12 +99,12 @@ def test_a_block_is_not_found_before_all_of_it_is_computed() -> None:
     cache.keep(first)
     second = request(whole, 5, "b")
     cache.begin(second)
-    assert second.cached_tokens == 0
+    assert second.computed_tokens == 0
     first.computed_tokens = BLOCK
     cache.keep(first)
     third = request(whole, 5, "c")
     cache.begin(third)
-    assert third.cached_tokens == BLOCK
+    assert third.computed_tokens == BLOCK
 
 
 def test_with_a_drafter_that_looks_ahead_an_edge_is_shared_only_where_the_next_tokens_agree() -> (
@@ -115,8 +116,8 @@ def test_with_a_drafter_that_looks_ahead_an_edge_is_shared_only_where_the_next_t
     same, other = request([*common, 7, 9], 5, "b"), request([*common, 6, 9], 5, "c")
     cache.begin(same)
     cache.begin(other)
-    assert same.cached_tokens == 2 * BLOCK
-    assert other.cached_tokens == BLOCK
+    assert same.computed_tokens == 2 * BLOCK
+    assert other.computed_tokens == BLOCK
 
 
 def test_a_preempted_sequence_finds_what_it_had_computed() -> None:

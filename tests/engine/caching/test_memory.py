@@ -1,8 +1,6 @@
 import pytest
 
 from outrider.engine.caching.memory import cache_blocks, parse_memory
-from outrider.engine.models.config import DecoderConfig
-from outrider.engine.models.rope import Rope
 from outrider.errors import InvalidSetting, NotEnoughMemory
 
 
@@ -27,51 +25,25 @@ def test_what_is_no_size_is_refused_in_one_line(text: str) -> None:
         parse_memory("--kv-cache-memory", text)
 
 
-def blocks(config: DecoderConfig, memory_bytes: int | None, free_bytes: int = 2**30) -> int:
+def blocks(memory_bytes: int | None, free_bytes: int = 2**30) -> int:
+    """Where a token takes 128 bytes, and a block of 64 tokens therefore 8 KiB."""
     return cache_blocks(
-        config,
-        bytes_per_value=4,
-        free_bytes=free_bytes,
-        memory_bytes=memory_bytes,
-        max_length=130,
-        max_num_seqs=10,
+        128, free_bytes=free_bytes, memory_bytes=memory_bytes, max_length=130, max_num_seqs=10
     )
 
 
-@pytest.fixture
-def config() -> DecoderConfig:
-    """One block of 64 tokens is 2 x 2 layers x 1 head x 8 x 4 bytes x 64 = 8 KiB."""
-    return DecoderConfig(
-        family="llama",
-        vocab_size=10,
-        hidden_size=16,
-        intermediate_size=16,
-        num_layers=2,
-        num_heads=2,
-        num_kv_heads=1,
-        head_dim=8,
-        rms_norm_eps=1e-5,
-        max_positions=4096,
-        tied_embeddings=True,
-        attention_scale=1.0,
-        windows=(0, 0),
-        ropes=(Rope(10_000.0),),
-        rope_of_layer=(0, 0),
-    )
+def test_the_cache_has_as_many_blocks_as_the_memory_holds() -> None:
+    assert blocks(10 * 8192 + 8191) == 10
 
 
-def test_the_cache_has_as_many_blocks_as_the_memory_holds(config: DecoderConfig) -> None:
-    assert blocks(config, 10 * 8192 + 8191) == 10
+def test_it_takes_no_more_than_all_requests_together_can_use() -> None:
+    assert blocks(2**30) == 30
 
 
-def test_it_takes_no_more_than_all_requests_together_can_use(config: DecoderConfig) -> None:
-    assert blocks(config, 2**30) == 30
+def test_half_of_what_is_free_is_taken_unless_told_otherwise() -> None:
+    assert blocks(None, free_bytes=2 * 12 * 8192) == 12
 
 
-def test_half_of_what_is_free_is_taken_unless_told_otherwise(config: DecoderConfig) -> None:
-    assert blocks(config, None, free_bytes=2 * 12 * 8192) == 12
-
-
-def test_too_little_for_one_request_is_refused_with_the_numbers(config: DecoderConfig) -> None:
+def test_too_little_for_one_request_is_refused_with_the_numbers() -> None:
     with pytest.raises(NotEnoughMemory, match=r"hold 128 tokens.*one request of 130 tokens"):
-        blocks(config, 2 * 8192)
+        blocks(2 * 8192)

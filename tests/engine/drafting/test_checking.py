@@ -102,6 +102,7 @@ def test_each_bad_request_has_one_reason_and_the_good_ones_none() -> None:
         replace(GOOD, tokens=TOKENS[0]),
         replace(GOOD, probabilities=EVEN[:, :1]),
         replace(GOOD, probabilities=EVEN[..., :4]),
+        replace(GOOD, log_odds=np.zeros((3, 1))),
     ],
 )
 def test_a_draft_of_the_wrong_shape_fails_every_request(draft: Draft) -> None:

@@ -4,19 +4,15 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.engine.kernels.arrays import Floats, random
 from torch.nn import functional
 
 from outrider.engine.kernels.arguments import SPAN, Cache
 from outrider.engine.kernels.attention import attend, scratch_numbers, softmax
 from outrider.engine.kernels.panel import PANEL
 
-Floats = np.ndarray[Any, np.dtype[np.float32]]
 TOKENS = 3 * SPAN
 TABLE = (4, 0, 2)
-
-
-def random(*shape: int, scale: float = 1.0, seed: int = 0) -> Floats:
-    return scale * np.random.default_rng(seed).standard_normal(shape, np.float32)
 
 
 def paged(keys: Floats, values: Floats, table: Sequence[int]) -> Cache:

@@ -1,15 +1,10 @@
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
+from tests.engine.kernels.arrays import random
 
 from outrider.engine.kernels.decoder import add_product, embed
 from outrider.engine.kernels.panel import PANEL, pack
-
-
-def random(*shape: int, seed: int = 0) -> Any:
-    return np.random.default_rng(seed).standard_normal(shape, np.float32)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])

@@ -1,16 +1,11 @@
-from typing import Any
-
 import numpy as np
 import pytest
 import torch
+from tests.engine.kernels.arrays import random
 from torch.nn import functional
 
 from outrider.engine.kernels.gate import gated_product
 from outrider.engine.kernels.panel import PANEL, pack
-
-
-def random(*shape: int, scale: float = 1.0, seed: int = 0) -> Any:
-    return scale * np.random.default_rng(seed).standard_normal(shape, np.float32)
 
 
 @pytest.mark.parametrize("gelu", [False, True], ids=["silu", "gelu"])

@@ -2,6 +2,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from tests.engine.kernels.arrays import random
 from torch.nn import functional
 
 from outrider.engine.kernels.arguments import SPAN, Cache
@@ -12,10 +13,6 @@ EPSILON: Any = np.float32(1e-3)
 NONE = np.zeros(0, np.float32)
 ANGLES = np.array([0.3, -1.2, 2.5, 0.0], np.float32)
 TURN = (np.cos(ANGLES), np.sin(ANGLES))
-
-
-def random(*shape: int, seed: int = 0) -> Any:
-    return np.random.default_rng(seed).standard_normal(shape, np.float32)
 
 
 def turned(heads: Any) -> Any:

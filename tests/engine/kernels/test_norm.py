@@ -3,15 +3,12 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+from tests.engine.kernels.arrays import random
 from torch.nn import functional
 
 from outrider.engine.kernels.norm import add_norm, rms_norm
 
 EPSILON: Any = np.float32(1e-3)
-
-
-def random(*shape: int, scale: float = 1.0, seed: int = 0) -> Any:
-    return scale * np.random.default_rng(seed).standard_normal(shape, np.float32)
 
 
 @pytest.mark.parametrize("rows", [0, 1, 5])

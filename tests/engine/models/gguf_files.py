@@ -28,13 +28,16 @@ ARCHITECTURES = {
 
 def write(
     path: Path,
-    weights: Mapping[str, Array],
+    weights: Mapping[str, np.ndarray[Any, np.dtype[Any]]],
     kind: Kind = Kind.F32,
     *,
     metadata: Mapping[str, Any],
     architecture: str = "llama",
 ) -> Path:
-    """A GGUF file whose matrices are stored as `kind`; metadata that is None is left out."""
+    """A GGUF file whose matrices are stored as `kind`; metadata that is None is left out.
+
+    Bytes are taken for matrices that are quantized already.
+    """
     writer = gguf.GGUFWriter(path, architecture)
     add = {
         int: writer.add_uint32,
@@ -48,7 +51,8 @@ def write(
             add[type(value)](key, value)
     for name, weight in weights.items():
         chosen = kind if weight.ndim > 1 else Kind.F32
-        writer.add_tensor(name, quantize(weight, chosen), raw_dtype=chosen)
+        stored = weight if weight.dtype == np.uint8 else quantize(weight, chosen)
+        writer.add_tensor(name, stored, raw_dtype=chosen)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()

@@ -11,7 +11,7 @@ import torch
 from safetensors.torch import load_file, save_file
 from tests.engine.models.tiny import CASES
 
-from outrider.engine.models.base import BLOCK_TOKENS, Rows, TargetModel
+from outrider.engine.models.base import Rows, TargetModel, blocks_for
 from outrider.engine.models.eager import EagerDecoder
 from outrider.engine.models.fused import FusedDecoder
 from outrider.engine.models.safetensors_source import SafetensorsSource
@@ -74,8 +74,7 @@ def run(model: TargetModel, *parts: tuple[int, int, list[int]]) -> list[torch.Te
         positions=[at for _, first, tokens in parts for at in range(first, first + len(tokens))],
         sequences=[sequence for sequence, (_, _, tokens) in enumerate(parts) for _ in tokens],
         block_tables=[
-            TABLES[table][: (first + len(tokens) - 1) // BLOCK_TOKENS + 1]
-            for table, first, tokens in parts
+            TABLES[table][: blocks_for(first + len(tokens))] for table, first, tokens in parts
         ],
         wanted=range(sum(len(tokens) for _, _, tokens in parts)),
     )

@@ -3,13 +3,10 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-
-from outrider.engine.models.config import DecoderConfig
-from outrider.engine.models.rope import Rope
+from tests.engine.models.configs import config_of
 
 # The real SmolLM2-135M, whose size transformers gives as 134,515,008.
-SMOLLM2 = DecoderConfig(
-    family="llama",
+SMOLLM2 = config_of(
     vocab_size=49_152,
     hidden_size=576,
     intermediate_size=1_536,
@@ -17,13 +14,7 @@ SMOLLM2 = DecoderConfig(
     num_heads=9,
     num_kv_heads=3,
     head_dim=64,
-    rms_norm_eps=1e-5,
-    max_positions=8_192,
     tied_embeddings=True,
-    attention_scale=0.125,
-    windows=(0,) * 30,
-    ropes=(Rope(100_000.0),),
-    rope_of_layer=(0,) * 30,
 )
 PLAIN = replace(SMOLLM2, tied_embeddings=False)
 LAYER = {
@@ -80,8 +71,3 @@ def test_weights_outside_the_layers_have_their_shapes() -> None:
         "lm_head.weight": (49_152, 576),
     }
     assert len(PLAIN.weight_names) == 3 + 30 * len(LAYER)
-
-
-def test_a_token_takes_keys_and_values_in_every_layer() -> None:
-    assert SMOLLM2.kv_bytes_per_token() == 2 * 30 * 3 * 64 * 4
-    assert SMOLLM2.kv_bytes_per_token(bytes_per_value=2) == 2 * 30 * 3 * 64 * 2

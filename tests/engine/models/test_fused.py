@@ -8,8 +8,7 @@ import pytest
 import torch
 from tests.engine.models.tiny import CASES
 
-from outrider.engine.kernels.arguments import SPAN
-from outrider.engine.models.base import BLOCK_TOKENS, Rows
+from outrider.engine.models.base import Rows, blocks_for
 from outrider.engine.models.fused import FusedDecoder
 from outrider.engine.models.fused_batch import PASS_ROWS
 from outrider.engine.models.safetensors_source import SafetensorsSource
@@ -66,10 +65,6 @@ def chunks(total: int, sizes: list[int]) -> Iterator[tuple[int, int]]:
         sizes.append(size)
         yield start, min(start + size, total)
         start += size
-
-
-def test_a_block_of_the_cache_is_what_the_kernels_take_for_one() -> None:
-    assert SPAN == BLOCK_TOKENS
 
 
 @dtypes
@@ -161,7 +156,7 @@ def test_a_context_of_thousands_of_tokens_is_that_of_transformers_and_exact(
         num_hidden_layers=1, max_position_embeddings=8192, num_attention_heads=2, rounded=True
     )
     tokens = random_tokens(length)
-    blocks = -(-length // SPAN)
+    blocks = blocks_for(length)
     table = np.random.default_rng(1).permutation(blocks).tolist()
     model = load(folder, dtype, threads=2, num_blocks=blocks, max_length=length)
     seen = run(model, tokens, table=table)
@@ -175,8 +170,7 @@ def test_bfloat16_weights_equal_float32_weights_that_were_rounded_to_bfloat16(
     case: str, checkpoint: Callable[..., Path]
 ) -> None:
     tokens = random_tokens(70)
-    settings = {name: value for name, value in CASES[case].items() if name != "rounded"}
-    exact, rounded = checkpoint(**settings), checkpoint(**settings, rounded=True)
+    exact, rounded = checkpoint(**CASES[case]), checkpoint(**CASES[case], rounded=True)
     seen = run(load(exact, torch.bfloat16), tokens)
     assert torch.equal(seen, run(load(rounded), tokens))
     assert not torch.equal(seen, run(load(exact), tokens))

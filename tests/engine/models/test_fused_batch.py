@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from outrider.engine.models.base import Rows
-from outrider.engine.models.fused_batch import PASS_ROWS, Limits, batches
+from outrider.engine.models.fused_batch import PASS_ROWS, PassLimits, batches
 
-LIMITS = Limits(vocab_size=100, max_length=130, num_blocks=6, kv_heads=3, group=3, threads=2)
+LIMITS = PassLimits(vocab_size=100, max_length=130, num_blocks=6, kv_heads=3, group=3, threads=2)
 
 
 def rows(*runs: tuple[int, int], wanted: Any = ()) -> Rows:

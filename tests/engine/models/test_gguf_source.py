@@ -4,7 +4,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-import gguf
 import numpy as np
 import pytest
 import torch
@@ -138,14 +137,9 @@ def test_k_quantized_weights_are_those_of_ggmls_layout(
     for place in {"Q6_K": [208]}.get(kind, [0, 2]):
         scales = random.uniform(-2, 2, (rows, 2)).astype("<f2")
         blocks[:, :, place : place + 2] = scales[..., None].view(np.uint8)
-    writer = gguf.GGUFWriter(file, "llama")
-    for key, value in (metadata | {"llama.embedding_length": columns}).items():
-        (writer.add_float32 if isinstance(value, float) else writer.add_uint32)(key, value)
-    writer.add_tensor("token_embd.weight", blocks.reshape(rows, -1), raw_dtype=Kind[kind])
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_tensors_to_file()
-    writer.close()
+    embedding = {"token_embd.weight": blocks.reshape(rows, -1)}
+    wide = metadata | {"llama.embedding_length": columns}
+    write(file, embedding, Kind[kind], metadata=wide)
     expected = [
         [VALUE[kind](block.tobytes(), i) for block in row for i in range(VALUES)] for row in blocks
     ]

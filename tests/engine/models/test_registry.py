@@ -3,9 +3,9 @@ from pathlib import Path
 
 import pytest
 import torch
+from tests.engine.models.configs import config_of
 
 from outrider.engine.models.base import Rows
-from outrider.engine.models.config import DecoderConfig
 from outrider.engine.models.eager import EagerDecoder
 from outrider.engine.models.fused import FusedDecoder
 from outrider.engine.models.registry import (
@@ -16,28 +16,18 @@ from outrider.engine.models.registry import (
     load_model,
     resolve,
 )
-from outrider.engine.models.rope import Rope
 from outrider.engine.models.safetensors_source import SafetensorsSource
 from outrider.errors import CorruptFile, InvalidSetting, NotEnoughMemory
 
 GIB = 2**30
 # 1.25 x 2^30 weights, most of them in the embedding; a token's keys and values take 1 MiB.
-LARGE = DecoderConfig(
-    family="llama",
+LARGE = config_of(
     vocab_size=2**20,
     hidden_size=1024,
-    intermediate_size=1,
     num_layers=32,
-    num_heads=1,
     num_kv_heads=64,
     head_dim=64,
-    rms_norm_eps=1e-5,
-    max_positions=8192,
     tied_embeddings=True,
-    attention_scale=1.0,
-    windows=(0,) * 32,
-    ropes=(Rope(10_000.0),),
-    rope_of_layer=(0,) * 32,
 )
 
 
@@ -109,28 +99,44 @@ def test_the_room_is_the_only_thing_that_changes_with_it() -> None:
     [
         # 1.25 GiB of weights times 2 or 4 bytes, half as much again to pack
         # them, and 1 GiB for each sequence.
-        (torch.bfloat16, 1, "4.8 GiB for weights and cache"),
-        (torch.bfloat16, 4, "7.8 GiB for weights and cache"),
-        (torch.float32, 1, "8.5 GiB for weights and cache"),
+        ("bfloat16", 1, "4.8 GiB for weights and cache"),
+        ("bfloat16", 4, "7.8 GiB for weights and cache"),
+        ("float32", 1, "8.5 GiB for weights and cache"),
     ],
 )
 def test_too_little_memory_is_told_with_what_is_free_and_what_is_needed(
-    dtype: torch.dtype, sequences: int, expected: str
+    dtype: str, sequences: int, expected: str
 ) -> None:
-    settings = ModelSettings().with_room(1024, sequences)
-    assert LARGE.kv_bytes_per_token() == 2**20
+    settings = ModelSettings("fused", dtype).with_room(1024, sequences)
     with pytest.raises(NotEnoughMemory) as caught:
-        check_memory(LARGE, settings, dtype, int(1.25 * GIB))
+        check_memory(LARGE, settings, int(1.25 * GIB))
     assert caught.value.seen == "1.2 GiB of memory are free"
     assert caught.value.expected == expected
 
 
 def test_memory_is_enough_from_the_very_byte_on_that_is_needed() -> None:
-    settings = ModelSettings().with_room(1024)
+    settings = ModelSettings("fused", "bfloat16").with_room(1024)
     needed = LARGE.parameters * 3 + GIB
-    check_memory(LARGE, settings, torch.bfloat16, needed)
+    check_memory(LARGE, settings, needed)
     with pytest.raises(NotEnoughMemory):
-        check_memory(LARGE, settings, torch.bfloat16, needed - 1)
+        check_memory(LARGE, settings, needed - 1)
+
+
+@pytest.mark.parametrize(
+    ("backend", "dtype", "size", "values", "bytes_per_value"),
+    [
+        ("fused", "bfloat16", 64, 64 + 64, 4),
+        ("fused", "float32", 80, 80 + 96, 4),  # values fill panels of 32
+        ("torch", "float32", 80, 80 + 80, 4),
+        ("torch", "bfloat16", 80, 80 + 80, 2),
+    ],
+)
+def test_a_token_takes_keys_and_values_in_every_layer_as_its_backend_keeps_them(
+    backend: str, dtype: str, size: int, values: int, bytes_per_value: int
+) -> None:
+    config = config_of(num_layers=30, num_kv_heads=3, head_dim=size)
+    taken = BACKENDS[backend].kv_bytes_per_token(config, DTYPES[dtype])
+    assert taken == 30 * 3 * values * bytes_per_value
 
 
 def test_a_model_that_does_not_fit_is_not_loaded(checkpoint: Callable[..., Path]) -> None:

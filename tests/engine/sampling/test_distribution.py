@@ -34,18 +34,18 @@ def test_the_greedy_token_is_the_first_of_the_largest(dtype: torch.dtype) -> Non
 def test_probabilities_are_the_softmax_at_the_temperature(
     logits: list[float], temperature: float
 ) -> None:
-    p = probabilities(torch.tensor([logits]), temperature)
+    p = probabilities(torch.tensor([logits]), [temperature])
     np.testing.assert_allclose(p[0].numpy(), softmax(np.array(logits) / temperature), atol=1e-4)
 
 
 def test_each_row_has_its_own_temperature() -> None:
     logits = torch.tensor([[0.0, 1.0], [0.0, 1.0]])
-    p = probabilities(logits, torch.tensor([1.0, 0.5]))
+    p = probabilities(logits, [1.0, 0.5])
     np.testing.assert_allclose(p[:, 1], [1 / (1 + math.exp(-1)), 1 / (1 + math.exp(-2))], rtol=1e-6)
 
 
 def test_probabilities_of_bfloat16_logits_are_float32() -> None:
-    assert probabilities(torch.zeros(1, 3, dtype=torch.bfloat16), 1.0).dtype == torch.float32
+    assert probabilities(torch.zeros(1, 3, dtype=torch.bfloat16), [1.0]).dtype == torch.float32
 
 
 @pytest.mark.parametrize(

@@ -10,9 +10,14 @@ from outrider.errors import InvalidSetting
 
 
 def scheduler_of(
-    *sequences: Sequence, blocks: int = 100, seqs: int = 8, tokens: int = 1000
+    *sequences: Sequence,
+    blocks: int = 100,
+    seqs: int = 8,
+    tokens: int = 1000,
+    prefix_caching: bool = False,
 ) -> Scheduler:
-    scheduler = Scheduler(BlockCache(blocks), Limits(seqs, tokens))
+    cache = BlockCache(blocks, prefix_caching=prefix_caching)
+    scheduler = Scheduler(cache, Limits(seqs, tokens))
     for sequence in sequences:
         scheduler.add(sequence)
     return scheduler
@@ -136,6 +141,19 @@ def test_a_waiting_request_keeps_those_behind_it_waiting() -> None:
     scheduler.add(prompted(BLOCK + 9, "large", 1))
     scheduler.add(prompted(1, "small", 1))
     assert [name for name, _, _ in told(scheduler.schedule(0))] == ["a"]
+
+
+def test_what_was_cached_is_what_was_there_when_the_request_began_to_run() -> None:
+    first, second = (prompted(2 * BLOCK + 1, name, max_tokens=1) for name in "ab")
+    scheduler = scheduler_of(first, second, blocks=3, prefix_caching=True)
+    pieces = scheduler.schedule(0)
+    assert told(pieces) == [("a", 2 * BLOCK + 1, 0)]
+    assert (first.cached_tokens, second.cached_tokens) == (0, None)
+    first.computed_tokens = len(first)
+    scheduler.cache.keep(first)
+    scheduler.remove(first)
+    assert told(scheduler.schedule(0)) == [("b", 1, 0)]
+    assert second.cached_tokens == 2 * BLOCK
 
 
 def test_a_request_that_can_never_fit_is_refused_with_the_numbers() -> None:

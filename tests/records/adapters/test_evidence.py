@@ -1,6 +1,7 @@
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean, pstdev
+from typing import Protocol
 
 import pytest
 
@@ -32,16 +33,31 @@ def path(tmp_path: Path) -> Path:
     return tmp_path / "run.duckdb"
 
 
-def write(
+class Written(Protocol):
+    def __call__(
+        self, *requests: RequestRecord, arms: tuple[Arm, ...] = ...
+    ) -> list[Reading | Collection]: ...
+
+
+@pytest.fixture
+def written(
     path: Path,
     settings: RunSettings,
     environment: Environment,
     prompts: tuple[PromptRecord, ...],
-    *requests: RequestRecord,
-) -> None:
-    with EvidenceWriter.create(path, settings, environment, prompts) as writer:
-        for request in requests:
-            writer.record(request)
+) -> Written:
+    """Writes a run of these requests, with more arms if need be, and reads it."""
+
+    def write_and_read(
+        *requests: RequestRecord, arms: tuple[Arm, ...] = ()
+    ) -> list[Reading | Collection]:
+        run = replace(settings, arms=(*settings.arms, *arms))
+        with EvidenceWriter.create(path, run, environment, prompts) as writer:
+            for request in requests:
+                writer.record(request)
+        return readings(path)
+
+    return write_and_read
 
 
 @pytest.fixture
@@ -53,14 +69,9 @@ def request_of_5_steps(make_request) -> RequestRecord:  # type: ignore[no-untype
 
 
 def test_a_measured_request_is_a_record_of_its_steps_with_a_draft(
-    path: Path,
-    settings: RunSettings,
-    environment: Environment,
-    prompts: tuple[PromptRecord, ...],
-    request_of_5_steps: RequestRecord,
+    written: Written, request_of_5_steps: RequestRecord
 ) -> None:
-    write(path, settings, environment, prompts, request_of_5_steps)
-    (record,) = readings(path)
+    (record,) = written(request_of_5_steps)
     assert isinstance(record, AcceptanceRecord)
     assert validated(record).histogram == (1, 1, 1, 1, 1)
     assert (record.engine, record.scope, record.cluster, record.k) == (
@@ -83,14 +94,9 @@ def test_a_measured_request_is_a_record_of_its_steps_with_a_draft(
 
 
 def test_the_time_of_each_step_is_the_gap_before_its_tokens(
-    path: Path,
-    settings: RunSettings,
-    environment: Environment,
-    prompts: tuple[PromptRecord, ...],
-    request_of_5_steps: RequestRecord,
+    written: Written, request_of_5_steps: RequestRecord
 ) -> None:
-    write(path, settings, environment, prompts, request_of_5_steps)
-    (record,) = readings(path)
+    (record,) = written(request_of_5_steps)
     assert isinstance(record, AcceptanceRecord)
     gaps_ms = [0.5, 1.5, 2.5, 3.5, 4.5, 1, 1]  # the prefill's 20 ms are no gap
     cadence = validated(record).cadence
@@ -102,11 +108,7 @@ def test_the_time_of_each_step_is_the_gap_before_its_tokens(
 
 
 def test_warm_up_and_plain_decoding_are_explained(
-    path: Path,
-    settings: RunSettings,
-    environment: Environment,
-    prompts: tuple[PromptRecord, ...],
-    request_of_5_steps: RequestRecord,
+    written: Written, request_of_5_steps: RequestRecord
 ) -> None:
     warm = replace(request_of_5_steps, phase=Phase.WARMUP)
     plain = replace(
@@ -114,72 +116,43 @@ def test_warm_up_and_plain_decoding_are_explained(
         arm="none",
         steps=tuple(replace(step, drafted=0, accepted=0) for step in request_of_5_steps.steps),
     )
-    write(path, settings, environment, prompts, warm, plain)
-    assert readings(path) == [
+    assert written(warm, plain) == [
         NoMetrics("warm-up"),
         NoMetrics("no speculation: nothing was drafted"),
     ]
 
 
 def test_a_request_that_never_drafted_has_zero_steps(
-    path: Path,
-    settings: RunSettings,
-    environment: Environment,
-    prompts: tuple[PromptRecord, ...],
-    request_of_5_steps: RequestRecord,
+    written: Written, request_of_5_steps: RequestRecord
 ) -> None:
     steps = tuple(replace(step, drafted=0, accepted=0) for step in request_of_5_steps.steps)
-    write(path, settings, environment, prompts, replace(request_of_5_steps, steps=steps))
-    (record,) = readings(path)
+    (record,) = written(replace(request_of_5_steps, steps=steps))
     assert isinstance(record, AcceptanceRecord)
     assert (validated(record).steps, record.decode_steps) == (0, 7)
 
 
 def test_arms_of_one_method_and_k_are_told_apart_by_name(
-    path: Path,
-    settings: RunSettings,
-    environment: Environment,
-    prompts: tuple[PromptRecord, ...],
-    request_of_5_steps: RequestRecord,
+    written: Written, request_of_5_steps: RequestRecord
 ) -> None:
     other = Arm("ngram-4-wide", "ngram", 4, 1, 9, "recent")
-    settings = replace(settings, arms=(*settings.arms, other))
-    write(
-        path,
-        settings,
-        environment,
-        prompts,
-        request_of_5_steps,
-        replace(request_of_5_steps, arm=other.name),
-    )
-    arms = [told.tags.get("arm") for told in readings(path) if isinstance(told, AcceptanceRecord)]
+    told = written(request_of_5_steps, replace(request_of_5_steps, arm=other.name), arms=(other,))
+    arms = [each.tags.get("arm") for each in told if isinstance(each, AcceptanceRecord)]
     assert arms == ["ngram-4", "ngram-4-wide"]
 
 
 @pytest.mark.parametrize("length", [0, 20, 5000])
 def test_a_damaged_file_is_one_bad_record(
-    path: Path,
-    settings: RunSettings,
-    environment: Environment,
-    prompts: tuple[PromptRecord, ...],
-    request_of_5_steps: RequestRecord,
-    length: int,
+    path: Path, written: Written, request_of_5_steps: RequestRecord, length: int
 ) -> None:
-    write(path, settings, environment, prompts, request_of_5_steps)
+    written(request_of_5_steps)
     path.write_bytes(path.read_bytes()[:length])
     (told,) = readings(path)
     assert isinstance(told, BadRecord)
 
 
-def test_it_recognises_databases_and_nothing_else(
-    path: Path,
-    settings: RunSettings,
-    environment: Environment,
-    prompts: tuple[PromptRecord, ...],
-) -> None:
-    write(path, settings, environment, prompts)
+def test_it_recognises_databases_and_nothing_else(path: Path, written: Written) -> None:
+    assert [type(told) for told in written()] == [NoMetrics]
     assert ADAPTER.recognises(document(path))
-    assert [type(told) for told in readings(path)] == [NoMetrics]
     assert not ADAPTER.recognises(FileDocument(Place("x"), path, b"SQLite format 3\0"))
     assert not ADAPTER.recognises(JsonDocument(Place("x"), {"DUCK": 1}))
     assert [type(told) for _, told in ADAPTER.convert(JsonDocument(Place("x"), {}))] == [BadRecord]

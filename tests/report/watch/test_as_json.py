@@ -1,3 +1,4 @@
+import errno
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -9,7 +10,7 @@ from tests.report.watch.windows import BROKEN, GOOD, record, series, window
 from outrider.acceptance.alarm_band import FixedBand, Limits
 from outrider.records.appending import AppendedFile
 from outrider.records.windows import Window
-from outrider.report.watch.running import JsonLines, kept_in, run_watch
+from outrider.report.watch.running import JsonLines, KeptLines, run_watch
 from outrider.report.watch.watcher import Watcher
 
 
@@ -48,6 +49,13 @@ def test_what_is_unknown_is_null_and_never_zero() -> None:
     assert summary["segments"] == []
 
 
+def test_windows_that_were_not_judged_are_counted_by_why_not() -> None:
+    *_, summary = objects(series(GOOD, (), (3, 1, 0, 0), GOOD, (3, 1, 0, 0)))
+    [segment] = summary["segments"]
+    assert (segment["windows"], segment["judged"]) == (4, 2)
+    assert segment["unjudged"] == {"too_few_steps": 2}
+
+
 def test_an_alarm_says_when_which_side_and_what_to_check() -> None:
     [alarm] = [each for each in objects(series(BROKEN, BROKEN)) if each["type"] == "alarm"]
     assert (alarm["event"], alarm["side"], alarm["windows"]) == ("raised", "low", 2)
@@ -75,11 +83,39 @@ def test_ctrl_c_still_tells_the_summary() -> None:
 def test_a_full_disk_is_told_once_and_stops_nothing() -> None:
     said: list[str] = []
     summary = run_watch(
-        series(GOOD, GOOD, GOOD), watcher(), [kept_in(AppendedFile(Path("/dev/full")), said.append)]
+        series(GOOD, GOOD, GOOD),
+        watcher(),
+        [KeptLines(AppendedFile(Path("/dev/full")), said.append)],
     )
     assert summary.windows == 3
-    assert len(said) == 1
-    assert "No space left on device" in said[0]
+    refused, lacking = said
+    assert "No space left on device" in refused
+    assert "lacks the last 4 lines" in lacking
+
+
+def test_a_disk_that_has_room_again_is_told_and_lacks_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "watch.jsonl"
+    said: list[str] = []
+
+    def full(number: int, content: bytes) -> int:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    def windows() -> Iterator[Window]:
+        first, second, third = series(GOOD, GOOD, GOOD)
+        monkeypatch.setattr("outrider.records.appending.os.write", full)
+        yield first
+        yield second
+        monkeypatch.undo()
+        yield third
+
+    run_watch(windows(), watcher(), [KeptLines(AppendedFile(path), said.append)])
+    assert [text.split(" ", 1)[1].partition(" (")[0] for text in said] == [
+        "cannot be written",
+        "is written again, with the lines that waited",
+    ]
+    assert len(path.read_text().splitlines()) == 4
 
 
 def test_a_file_has_every_window_before_the_next_is_seen(tmp_path: Path) -> None:
@@ -91,6 +127,6 @@ def test_a_file_has_every_window_before_the_next_is_seen(tmp_path: Path) -> None
             yield each
             written.append(len(path.read_text().splitlines()))
 
-    run_watch(windows(), watcher(), [kept_in(AppendedFile(path), print)])
+    run_watch(windows(), watcher(), [KeptLines(AppendedFile(path), print)])
     assert written == [1, 2]
     assert len(path.read_text().splitlines()) == 3

@@ -22,7 +22,7 @@ def told(windows: list[Window], limits: Limits | None = BAND, *, learn: int = 20
     run_watch(
         windows,
         Watcher(lambda _: band, by=(), learn=learn, min_steps=50, confirm=2),
-        [WatchText(Console(file=file, width=80), learn=learn, confirm=2, zone=UTC)],
+        [WatchText(Console(file=file, width=80), learn=learn, min_steps=50, confirm=2, zone=UTC)],
     )
     return file.getvalue().splitlines()
 
@@ -61,7 +61,10 @@ def test_what_is_not_judged_says_why() -> None:
     lines = told(series(GOOD, (3, 1, 0, 0), ()), None)
     states = [line.split("–")[-1].strip() for line in lines[1:4]]
     assert states == ["learning 1 of 20", "too few steps", "idle"]
-    assert "never judged" in lines[-1] or "0 judged" in lines[-1]
+    assert lines[-1].endswith(
+        "0 judged: 1 of the 20 to learn from, 1 of fewer than 50 steps"
+        " (a longer --every or a lower --min-steps would do)"
+    )
 
 
 def test_a_server_out_of_reach_is_one_line() -> None:
@@ -77,7 +80,8 @@ def test_the_columns_make_room_for_a_longer_name() -> None:
     assert len([line for line in lines if line.startswith("time")]) == 2
 
 
-@pytest.mark.parametrize("windows", [[], series(())])
-def test_a_watch_that_saw_nothing_says_so(windows: list[Window]) -> None:
-    text = "\n".join(told(windows))
-    assert "no window" in text or "no step had a draft" in text
+@pytest.mark.parametrize(
+    ("windows", "last"), [([], "Watched no window."), (series(()), "  no step had a draft")]
+)
+def test_a_watch_that_saw_nothing_says_so(windows: list[Window], last: str) -> None:
+    assert told(windows)[-1] == last

@@ -115,6 +115,10 @@ def test_windows_too_small_to_be_too_low_are_judged_together() -> None:
         assert row.limits.low is not None
         assert row.pool.steps == 60 * row.pool.windows > row.steps == 60
     assert events(seen(watching, thin(rng, *[0.2] * 20)))[0][1:] == ("cleared", "low")
+    [segment] = watching.summary().segments
+    assert segment.judged > 0
+    assert segment.unjudged["learning"] == 20
+    assert segment.judged + sum(segment.unjudged.values()) == segment.windows == 90
 
 
 def test_what_is_too_high_is_not_waited_for() -> None:
@@ -188,7 +192,8 @@ def test_a_segment_without_a_band_is_shown_and_never_judged() -> None:
     reports = seen(watching, series(BROKEN, BROKEN, BROKEN))
     assert set(states(reports)) == {"no_band"}
     assert [len(report.notices) for report in reports] == [1, 0, 0]
-    assert watching.summary().segments[0].judged == 0
+    [segment] = watching.summary().segments
+    assert (segment.judged, segment.unjudged) == (0, {"no_band": 3})
 
 
 def test_the_summary_adds_up_all_windows() -> None:

@@ -4,7 +4,7 @@ from collections.abc import Callable
 from statistics import median
 
 from outrider.engine.adaptive.cost_curve import CostCurve
-from outrider.engine.models.base import BLOCK_TOKENS, Rows, TargetModel
+from outrider.engine.models.base import BLOCK_TOKENS, Rows, TargetModel, blocks_for
 
 ROW_COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
 """Sizes at which a step is timed; kernels cost the more per row the fewer rows there are."""
@@ -24,9 +24,8 @@ def profile_steps(
     shortened where cache or target are too small for `CONTEXT_TOKENS`.
     """
     room = min(model.max_length, model.num_blocks * BLOCK_TOKENS)
-    sizes = [size for size in ROW_COUNTS if size <= min(most_rows, room)] or [1]
-    if len(sizes) == 1:
-        sizes = [1, 2]
+    most = max(2, min(most_rows, room))  # a curve has two points at least
+    sizes = [size for size in ROW_COUNTS if size <= most]
     taken: dict[int, list[float]] = {size: [] for size in sizes}
     for size in sizes:
         model.forward(_rows(model, size, room))  # compiles, touches the memory
@@ -41,6 +40,6 @@ def profile_steps(
 
 def _rows(model: TargetModel, count: int, room: int) -> Rows:
     start = max(0, min(CONTEXT_TOKENS, room - count))
-    blocks = range(-(-(start + count) // BLOCK_TOKENS))
+    blocks = range(blocks_for(start + count))
     token = 1 % model.config.vocab_size
     return Rows([token] * count, range(start, start + count), [0] * count, [blocks], range(count))

@@ -2,13 +2,8 @@
 
 from outrider.engine.caching.naming import further_names
 from outrider.engine.caching.pool import BlockPool
-from outrider.engine.models.base import BLOCK_TOKENS
+from outrider.engine.models.base import BLOCK_TOKENS, blocks_for
 from outrider.engine.sequence import Sequence
-
-
-def blocks_for(tokens: int) -> int:
-    """Return how many blocks hold `tokens` tokens."""
-    return -(-tokens // BLOCK_TOKENS)
 
 
 class BlockCache:
@@ -33,7 +28,7 @@ class BlockCache:
         assert not sequence.block_table, "a sequence begins with nothing"
         if self._prefix_caching:
             self._name_blocks(sequence)
-        if sequence.sampling.parameters.prompt_logprobs is not None:
+        if sequence.asks_prompt_logprobs:
             return  # for which every prompt token is computed
         for name in sequence.block_names[: (len(sequence) - 1) // BLOCK_TOKENS]:
             block = self.pool.find(name)
@@ -43,8 +38,6 @@ class BlockCache:
             sequence.block_table.append(block)
         sequence.offered_blocks = len(sequence.block_table)
         sequence.computed_tokens = sequence.offered_blocks * BLOCK_TOKENS
-        if sequence.cached_tokens is None:
-            sequence.cached_tokens = sequence.computed_tokens
 
     def grow(self, sequence: Sequence, tokens: int) -> bool:
         """Make room for the first `tokens` tokens; False, and nothing changed, if there is none."""

@@ -2,9 +2,7 @@
 
 import re
 
-from outrider.engine.caching.cache import blocks_for
-from outrider.engine.models.base import BLOCK_TOKENS
-from outrider.engine.models.config import DecoderConfig
+from outrider.engine.models.base import BLOCK_TOKENS, blocks_for
 from outrider.errors import InvalidSetting, NotEnoughMemory
 
 SHARE = 0.5
@@ -32,9 +30,8 @@ def parse_memory(option: str, text: str) -> int:
 
 
 def cache_blocks(
-    config: DecoderConfig,
+    kv_bytes_per_token: int,
     *,
-    bytes_per_value: int,
     free_bytes: int,
     memory_bytes: int | None,
     max_length: int,
@@ -45,7 +42,7 @@ def cache_blocks(
     Not more than `max_num_seqs` requests of `max_length` tokens can use. Raises NotEnoughMemory
     where not even one such request fits.
     """
-    block_bytes = BLOCK_TOKENS * config.kv_bytes_per_token(bytes_per_value)
+    block_bytes = BLOCK_TOKENS * kv_bytes_per_token
     given = int(free_bytes * SHARE) if memory_bytes is None else memory_bytes
     blocks = min(given // block_bytes, max_num_seqs * blocks_for(max_length))
     if blocks < blocks_for(max_length):

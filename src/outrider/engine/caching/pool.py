@@ -39,10 +39,6 @@ class BlockPool:
         """Return the block with this name, held or free."""
         return self._block_of.get(name)
 
-    def is_free(self, block: int) -> bool:
-        """Whether nobody holds `block`."""
-        return block in self._free
-
     def share(self, block: int) -> None:
         """Hold a block that was found."""
         self._free.pop(block, None)

@@ -16,7 +16,7 @@ def check(draft: Draft, limit: NDArray[np.int64], vocab_size: int) -> list[tuple
     `limit` is int64 [B], the most tokens that each may have. Run it on what a drafter returns,
     before the target sees it: an id outside the vocabulary has no embedding, and a q that the
     tokens were not drawn from changes the output's distribution. A draft of the wrong shape is
-    nobody's: all rows have it as their reason. Those named are to be taken out with `Draft.select`.
+    nobody's: all rows have it as their reason. Those named are left out, see `Draft.without`.
     """
     batch = len(limit)
     if wrong := _wrong_shape(draft, batch, vocab_size):
@@ -38,6 +38,11 @@ def _wrong_shape(draft: Draft, batch: int, vocab_size: int) -> str | None:
         return (
             f"the drafter returned probabilities {list(q.shape)} "
             f"for tokens {list(tokens.shape)} and {vocab_size} token ids"
+        )
+    if draft.log_odds is not None and draft.log_odds.shape != tokens.shape:
+        return (
+            f"the drafter returned log-odds {list(draft.log_odds.shape)} "
+            f"for tokens {list(tokens.shape)}"
         )
     return None
 

@@ -53,8 +53,6 @@ class Draft:
 
     def without(self, rows: Collection[int]) -> "Draft":
         """Propose nothing to the sequences in `rows`, whose draft cannot be used."""
-        if len(rows) == len(self.lengths) or len(self.tokens) != len(self.lengths):
-            return Draft.empty(len(rows), self.tokens.shape[-1])
         lengths = self.lengths.copy()
         lengths[list(rows)] = 0
         return self.cut(lengths)

@@ -38,8 +38,7 @@ def draft_tokens(
     random = [row for row, each in enumerate(sampling) if not each.parameters.greedy]
     if method == "greedy" or not random:
         return Drafted(best, None)
-    temperature = torch.tensor([each.parameters.temperature or 1.0 for each in sampling])
-    q = probabilities(logits, temperature)
+    q = probabilities(logits, [each.parameters.temperature or 1.0 for each in sampling])
     u = torch.cat([sampling[row].uniforms(1) for row in random]).to(logits.device)
     if len(random) == len(sampling):
         return Drafted(draw(q, u), q)

@@ -53,8 +53,11 @@ def softmax(scores: Any, row: int, start: int, end: int, scale: Any) -> None:
     _normalise(visible)
 
 
-def scratch_numbers(queries: int, tokens: int, size: int) -> Any:
-    """How many numbers of scratch `queries` heads of `size` take that see `tokens` cached ones."""
+def scratch_numbers(queries: Any, tokens: Any, size: int) -> Any:
+    """How many numbers of scratch `queries` heads of `size` take that see `tokens` cached ones.
+
+    Whole numbers or arrays of them, one number for each chunk.
+    """
     # One block more than the tokens fill: they may begin anywhere in a block.
     return queries * ((tokens // SPAN + 2) * SPAN + 2 * size + PANEL)
 

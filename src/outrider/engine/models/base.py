@@ -6,10 +6,16 @@ from typing import Protocol
 
 import torch
 
+from outrider.engine.kernels.arguments import SPAN
 from outrider.engine.models.config import DecoderConfig
 
-BLOCK_TOKENS = 64
+BLOCK_TOKENS = SPAN
 """Tokens in one block of the cache: what the CPU kernels score at once."""
+
+
+def blocks_for(tokens: int) -> int:
+    """Return how many blocks hold `tokens` tokens."""
+    return -(-tokens // BLOCK_TOKENS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -102,7 +102,3 @@ class DecoderConfig:
         stem, _, kind = name.rpartition(".")
         shape = shapes.get(stem.rpartition(".")[2], (hidden,))
         return shape[:1] if kind == "bias" else shape
-
-    def kv_bytes_per_token(self, bytes_per_value: int = 4) -> int:
-        """Size of one token's keys and values in every layer."""
-        return 2 * self.num_layers * self.num_kv_heads * self.head_dim * bytes_per_value

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from outrider.engine.models.base import BLOCK_TOKENS, Rows
-from outrider.engine.models.config import Activation
+from outrider.engine.models.config import Activation, DecoderConfig
 from outrider.engine.models.paged_rows import PagedRows, paged_rows
 from outrider.engine.models.rope import rope_tables
 from outrider.engine.models.source import WeightSource
@@ -68,6 +68,11 @@ class EagerDecoder:
         shape = (config.num_layers, places, config.num_kv_heads, config.head_dim)
         self._keys = torch.zeros(shape, dtype=dtype, device=device)
         self._values = torch.zeros(shape, dtype=dtype, device=device)
+
+    @staticmethod
+    def kv_bytes_per_token(config: DecoderConfig, dtype: torch.dtype) -> int:
+        """See `Backend.kv_bytes_per_token`."""
+        return 2 * config.num_layers * config.num_kv_heads * config.head_dim * dtype.itemsize
 
     @torch.inference_mode()
     def forward(self, rows: Rows) -> Tensor:

@@ -1,5 +1,6 @@
 """The decoder on the compiled CPU kernels."""
 
+import math
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -13,7 +14,8 @@ from outrider.engine.kernels.memory import aligned_zeros
 from outrider.engine.kernels.panel import PANEL
 from outrider.engine.kernels.team import new_counters
 from outrider.engine.models.base import Rows
-from outrider.engine.models.fused_batch import PASS_ROWS, Limits, batches
+from outrider.engine.models.config import DecoderConfig
+from outrider.engine.models.fused_batch import PASS_ROWS, PassLimits, batches
 from outrider.engine.models.packing import kernel_constants, pack_ends, pack_layers, stacked_rope
 from outrider.engine.models.source import WeightSource
 
@@ -44,14 +46,12 @@ class FusedDecoder:
         # The largest matrices first: each is held in float32 for a moment.
         ends = pack_ends(source, dtype)
         layers = pack_layers(source, dtype)
-        blocks = (config.num_layers, num_blocks, config.num_kv_heads)
-        self._cache = Cache(
-            keys=aligned_zeros((*blocks, config.head_dim, SPAN), np.float32),
-            values=aligned_zeros((*blocks, SPAN, _padded(config.head_dim)), np.float32),
+        self._cache = Cache._make(
+            aligned_zeros(shape, np.float32) for shape in _cache_shapes(config, num_blocks)
         )
         self._model = (layers, ends, stacked_rope(config, max_length), self._cache)
         self._constants = kernel_constants(config)
-        self._limits = Limits(
+        self._limits = PassLimits(
             vocab_size=config.vocab_size,
             max_length=max_length,
             num_blocks=num_blocks,
@@ -71,6 +71,12 @@ class FusedDecoder:
         self._logits = np.empty((0, ends.head.shape[0] * PANEL), np.float32)
         self._threads = threads
         self._helpers = ThreadPoolExecutor(max(1, threads - 1), "outrider-kernel")
+
+    @staticmethod
+    def kv_bytes_per_token(config: DecoderConfig, _dtype: torch.dtype) -> int:
+        """See `Backend.kv_bytes_per_token`; float32 whatever the type of the weights."""
+        numbers: int = sum(math.prod(shape) for shape in _cache_shapes(config, 1))
+        return 4 * numbers // SPAN
 
     def forward(self, rows: Rows) -> torch.Tensor:
         """See `TargetModel.forward`."""
@@ -112,6 +118,14 @@ class FusedDecoder:
             self._shared = self._shared._replace(scratch=grown)
         scratch: Array = self._shared.scratch
         return scratch
+
+
+def _cache_shapes(config: DecoderConfig, num_blocks: int) -> Cache:
+    """The shapes of its keys and values."""
+    blocks = (config.num_layers, num_blocks, config.num_kv_heads)
+    return Cache(
+        keys=(*blocks, config.head_dim, SPAN), values=(*blocks, SPAN, _padded(config.head_dim))
+    )
 
 
 def _padded(count: int) -> int:

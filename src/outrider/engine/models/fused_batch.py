@@ -25,7 +25,7 @@ _CHUNKS_PER_THREAD = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Limits:
+class PassLimits:
     """What token ids, positions and blocks have to stay below, and what decides the chunks."""
 
     vocab_size: int
@@ -36,7 +36,7 @@ class Limits:
     threads: int
 
 
-def batches(rows: Rows, limits: Limits) -> Iterator[tuple[Batch, slice]]:
+def batches(rows: Rows, limits: PassLimits) -> Iterator[tuple[Batch, slice]]:
     """`rows` in passes of `PASS_ROWS`, each with its place among the wanted rows."""
     token_ids, positions, sequences, wanted = (
         np.asarray(field, np.int64)
@@ -68,7 +68,12 @@ def _dense(rows: Rows) -> Array:
 
 
 def _check(
-    token_ids: Array, positions: Array, sequences: Array, tables: Array, rows: Rows, limits: Limits
+    token_ids: Array,
+    positions: Array,
+    sequences: Array,
+    tables: Array,
+    rows: Rows,
+    limits: PassLimits,
 ) -> None:
     lengths = np.array([len(table) for table in rows.block_tables], np.int64)
     outside = "a row outside the model or its cache"
@@ -86,7 +91,7 @@ def _check(
     assert (np.diff(positions)[same] > 0).all(), "rows of a sequence that do not ascend"
 
 
-def _chunks(positions: Array, sequences: Array, limits: Limits) -> Array:
+def _chunks(positions: Array, sequences: Array, limits: PassLimits) -> Array:
     """Where chunks of rows begin, and the number of rows; where they do changes no result."""
     count = len(positions)
     wanted = -(-_CHUNKS_PER_THREAD * limits.threads // limits.kv_heads)

@@ -4,7 +4,7 @@ So that a family reads its config once, whatever the format. What GGUF leaves to
 knowledge of an architecture is filled in as llama.cpp has it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from outrider.engine.models.rope import yarn_attention_factor
@@ -28,6 +28,9 @@ _OPTIONAL = {
     "final_logit_softcapping": "final_logit_softcapping",
 }
 _ENDS = ("eos", "eot", "eom")
+
+Field = Callable[..., Any]
+"""Reads a key of the architecture, with what it is where the file lacks it."""
 
 
 def stated_settings(path: str, metadata: Mapping[str, Any], architecture: str) -> dict[str, Any]:
@@ -68,7 +71,7 @@ def stated_settings(path: str, metadata: Mapping[str, Any], architecture: str) -
     return settings
 
 
-def _rope_scaling(path: str, field: Any) -> dict[str, Any] | None:
+def _rope_scaling(path: str, field: Field) -> dict[str, Any] | None:
     kind = field("rope.scaling.type", "none")
     if kind in ("none", "default"):
         older = field("rope.scale_linear", 1.0)
@@ -90,7 +93,7 @@ def _rope_scaling(path: str, field: Any) -> dict[str, Any] | None:
     }
 
 
-def _windows(path: str, field: Any, settings: Mapping[str, Any]) -> dict[str, Any]:
+def _windows(path: str, field: Field, settings: Mapping[str, Any]) -> dict[str, Any]:
     """Which layers slide: those of a list, or all but every n-th, or every one of a Mistral."""
     family = settings["model_type"]
     window, pattern = (field(f"attention.sliding_window{each}") for each in ("", "_pattern"))

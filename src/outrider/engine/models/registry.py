@@ -8,7 +8,7 @@ from types import MappingProxyType
 import psutil
 import torch
 
-from outrider.engine.models.base import BLOCK_TOKENS, TargetModel
+from outrider.engine.models.base import BLOCK_TOKENS, TargetModel, blocks_for
 from outrider.engine.models.config import DecoderConfig
 from outrider.engine.models.eager import EagerDecoder
 from outrider.engine.models.fused import FusedDecoder
@@ -33,7 +33,7 @@ class ModelSettings:
 
     def with_room(self, max_length: int, sequences: int = 1) -> "ModelSettings":
         """The same settings with room for so many requests of `max_length` tokens."""
-        blocks = sequences * -(-max_length // BLOCK_TOKENS)
+        blocks = sequences * blocks_for(max_length)
         return replace(self, num_blocks=blocks, max_length=max_length)
 
 
@@ -61,9 +61,21 @@ def _eager(source: WeightSource, settings: ModelSettings, dtype: torch.dtype) ->
     )
 
 
-Backend = Callable[[WeightSource, ModelSettings, torch.dtype], TargetModel]
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """One way to compute a target."""
 
-BACKENDS: Mapping[str, Backend] = MappingProxyType({"fused": _fused, "torch": _eager})
+    load: Callable[[WeightSource, ModelSettings, torch.dtype], TargetModel]
+    kv_bytes_per_token: Callable[[DecoderConfig, torch.dtype], int]
+    """What one token's keys and values take in the cache, in all layers together."""
+
+
+BACKENDS: Mapping[str, Backend] = MappingProxyType(
+    {
+        "fused": Backend(_fused, FusedDecoder.kv_bytes_per_token),
+        "torch": Backend(_eager, EagerDecoder.kv_bytes_per_token),
+    }
+)
 
 
 def resolve(settings: ModelSettings) -> tuple[str, str]:
@@ -92,17 +104,18 @@ def load_model(path: Path, settings: ModelSettings) -> TargetModel:
     """Loads the weights at `path`; raises NotEnoughMemory before it allocates too much."""
     backend, dtype = resolve(settings)
     source = open_weights(path)
-    check_memory(source.config, settings, DTYPES[dtype], psutil.virtual_memory().available)
-    return BACKENDS[backend](source, settings, DTYPES[dtype])
+    check_memory(source.config, settings, psutil.virtual_memory().available)
+    return BACKENDS[backend].load(source, settings, DTYPES[dtype])
 
 
-def check_memory(
-    config: DecoderConfig, settings: ModelSettings, dtype: torch.dtype, available_bytes: int
-) -> None:
+def check_memory(config: DecoderConfig, settings: ModelSettings, available_bytes: int) -> None:
     """Raises NotEnoughMemory unless weights, cache and the packing of a part fit."""
+    backend, name = resolve(settings)
+    dtype = DTYPES[name]
     weights = config.parameters * dtype.itemsize
-    cache = settings.num_blocks * BLOCK_TOKENS * config.kv_bytes_per_token()
-    # Packing holds a large matrix also in float32 for a moment, at most half of all weights.
+    token_bytes = BACKENDS[backend].kv_bytes_per_token(config, dtype)
+    cache = settings.num_blocks * BLOCK_TOKENS * token_bytes
+    # Packing holds a large matrix also in float32 for a moment; half of all weights is allowed.
     needed = weights + weights // 2 + cache
     if needed > available_bytes:
         gib = 2**30

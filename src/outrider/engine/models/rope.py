@@ -7,12 +7,11 @@ positions serves more of them.
 
 import math
 from dataclasses import dataclass
-from typing import Literal, get_args
+from typing import Literal
 
 import torch
 
 RopeKind = Literal["default", "linear", "llama3", "yarn", "divisors"]
-ROPE_KINDS: tuple[RopeKind, ...] = get_args(RopeKind)
 
 
 @dataclass(frozen=True, slots=True)

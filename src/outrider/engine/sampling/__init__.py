@@ -7,12 +7,11 @@ from outrider.engine.sampling.distribution import (
     target_distribution,
     unusable_rows,
 )
-from outrider.engine.sampling.parameters import LOWEST_TEMPERATURE, SamplingParameters
+from outrider.engine.sampling.parameters import SamplingParameters
 from outrider.engine.sampling.processing import process
 from outrider.engine.sampling.state import Sampling
 
 __all__ = [
-    "LOWEST_TEMPERATURE",
     "Sampling",
     "SamplingParameters",
     "draw",

@@ -48,13 +48,12 @@ def target_distribution(
     return p
 
 
-def probabilities(logits: torch.Tensor, temperature: float | torch.Tensor) -> torch.Tensor:
-    """Return float32 p [rows, V], the softmax of `logits` [rows, V] at a positive temperature.
+def probabilities(logits: torch.Tensor, temperatures: Sequence[float]) -> torch.Tensor:
+    """Return p float32 [R, V], the softmax of each row of `logits` [R, V] at its own temperature.
 
-    `temperature` is one number, or a tensor [rows].
+    The `temperatures` are above 0, one per row. Unlike `target_distribution` it cuts nothing off.
     """
-    divisor = torch.as_tensor(temperature, dtype=torch.float32, device=logits.device)
-    return (logits.float() / divisor.reshape(-1, 1)).softmax(dim=-1)
+    return (logits.float() / _column(temperatures, logits.device)).softmax(dim=-1)
 
 
 def draw(weights: torch.Tensor, u: torch.Tensor) -> torch.Tensor:

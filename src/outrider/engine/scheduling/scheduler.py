@@ -3,13 +3,14 @@
 from collections import deque
 from dataclasses import dataclass, replace
 
-from outrider.engine.caching.cache import BlockCache, blocks_for
+from outrider.engine.caching.cache import BlockCache
+from outrider.engine.models.base import blocks_for
 from outrider.engine.scheduling.limits import Limits
 from outrider.engine.sequence import Sequence
 from outrider.errors import InvalidSetting
 
 MOST_PROMPT_LOGITS = 256
-"""Prompt tokens whose logits one step tells: each is a whole vocabulary of memory."""
+"""Prompt tokens of one request whose logits a step tells: each is a vocabulary of memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +27,6 @@ class Piece:
     draft_limit: int
     completes: bool
     prefill: bool
-
-    @property
-    def tells_prompt_logprobs(self) -> bool:
-        """Whether the logits of prompt tokens are asked for too."""
-        return self.prefill and self.sequence.sampling.parameters.prompt_logprobs is not None
 
 
 class Scheduler:
@@ -98,6 +94,8 @@ class Scheduler:
         if not self.cache.grow(sequence, sequence.computed_tokens + piece.tokens):
             self.cache.release(sequence)
             return None
+        if sequence.cached_tokens is None:
+            sequence.cached_tokens = sequence.computed_tokens
         self.running.append(self.waiting.popleft())
         return piece
 
@@ -124,7 +122,7 @@ def _piece(sequence: Sequence, k: int, budget: int) -> Piece:
     missing = len(sequence) - sequence.computed_tokens
     tokens = min(missing, budget)
     prefill = len(sequence) == sequence.prompt_tokens
-    if prefill and sequence.sampling.parameters.prompt_logprobs is not None:
+    if sequence.asks_prompt_logprobs:
         tokens = min(tokens, MOST_PROMPT_LOGITS)
     # A token that comes of several known ones, as in the prefill, comes without a draft; and the
     # last that fits needs none.

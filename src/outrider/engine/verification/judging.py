@@ -8,8 +8,9 @@ import torch
 from numpy.typing import NDArray
 
 from outrider.engine.drafting.draft import Draft
-from outrider.engine.sampling import Sampling, draw, greedy_tokens, target_distribution
+from outrider.engine.sampling import Sampling, draw, greedy_tokens
 from outrider.engine.verification.base import Verdict
+from outrider.engine.verification.random_rows import row_distributions
 from outrider.engine.verification.rows import DraftRows
 
 
@@ -71,11 +72,8 @@ def judge_drawn(logits: torch.Tensor, draft: Draft, sampling: Sequence[Sampling]
     """
     rows = DraftRows.of(draft)
     counts = (draft.lengths + 1).tolist()
-    parameters = [
-        each.parameters for each, count in zip(sampling, counts, strict=True) for _ in range(count)
-    ]
     u = torch.cat([each.peek(count) for each, count in zip(sampling, counts, strict=True)])
-    p = target_distribution(logits, parameters)
+    p = row_distributions(logits, draft, sampling)
     drawn = draw(p, u.to(p.device)).to(torch.int32).cpu().numpy()
     accepted = rows.accepted(drawn == rows.drafted)
     for each, count in zip(sampling, accepted.tolist(), strict=True):

@@ -9,8 +9,7 @@ import torch
 from numpy.typing import NDArray
 
 from outrider.engine.drafting.draft import Draft
-from outrider.engine.sampling import Sampling, draw
-from outrider.engine.sampling.distribution import target_distribution
+from outrider.engine.sampling import Sampling, draw, target_distribution
 from outrider.engine.verification.rejection import residual
 from outrider.engine.verification.rows import DraftRows
 
@@ -34,15 +33,9 @@ class RandomRows:
     def of(cls, logits: torch.Tensor, draft: Draft, sampling: Sequence[Sampling]) -> Self:
         """Lay out `draft` against `logits` [R, V] and draw from each sequence's generator."""
         layout = DraftRows.of(draft)
-        counts = (draft.lengths + 1).tolist()
-        parameters = [
-            each.parameters
-            for each, count in zip(sampling, counts, strict=True)
-            for _ in range(count)
-        ]
         return cls(
             layout,
-            p=target_distribution(logits, parameters),
+            p=row_distributions(logits, draft, sampling),
             q=None if draft.probabilities is None else layout.flatten(draft.probabilities),
             drafted=torch.from_numpy(layout.drafted).to(logits.device, torch.int64),
             u=row_uniforms(draft, sampling).to(logits.device),
@@ -62,6 +55,17 @@ class RandomRows:
         rest = residual(p, None if self.q is None else self.q[stop], self.drafted[stop])
         tokens = draw(rest, self.u[torch.from_numpy(last).to(self.u.device)])
         return tokens.to(torch.int32).cpu().numpy()
+
+
+def row_distributions(
+    logits: torch.Tensor, draft: Draft, sampling: Sequence[Sampling]
+) -> torch.Tensor:
+    """Return the target's p float32 [R, V], each row of `logits` [R, V] as its sequence asks."""
+    counts = (draft.lengths + 1).tolist()
+    parameters = [
+        each.parameters for each, count in zip(sampling, counts, strict=True) for _ in range(count)
+    ]
+    return target_distribution(logits, parameters)
 
 
 def row_uniforms(draft: Draft, sampling: Sequence[Sampling]) -> torch.Tensor:

@@ -46,9 +46,9 @@ class DraftRows:
         lengths: NDArray[np.int64] = cells.argmin(axis=1)
         return lengths
 
-    def spread(self, values: torch.Tensor, empty: float = 0.0) -> torch.Tensor:
-        """Return [B, K + 1], the `values` [R] of the rows in their cells, `empty` elsewhere."""
-        cells = values.new_full(self.owned.shape, empty)
+    def spread(self, values: torch.Tensor) -> torch.Tensor:
+        """Return [B, K + 1], the `values` [R] of the rows in their cells, 0 elsewhere."""
+        cells = values.new_zeros(self.owned.shape)
         cells[torch.from_numpy(self.owned).to(values.device)] = values
         return cells
 

@@ -28,6 +28,13 @@ _NO_SUCH_PATH = (
 )
 
 
+def prompt_field(path: str, prompt: str) -> dict[str, Any]:
+    """Return the field of a request to this path that has the prompt."""
+    if path == CHAT:
+        return {"messages": [{"role": "user", "content": prompt}]}
+    return {"prompt": prompt}
+
+
 @dataclass(frozen=True, slots=True)
 class Form:
     """One way to ask: at a path, with fields that ask for the figures or without."""
@@ -37,11 +44,7 @@ class Form:
 
     def body(self, model: str | None, max_tokens: int) -> dict[str, Any]:
         """Return the request; without a model the server takes its own."""
-        asked = (
-            {"messages": [{"role": "user", "content": PROMPT}]}
-            if self.path == CHAT
-            else {"prompt": PROMPT}
-        )
+        asked = prompt_field(self.path, PROMPT)
         named = {} if model is None else {"model": model}
         return {**named, **asked, "max_tokens": max_tokens, "temperature": 0, **self.fields}
 

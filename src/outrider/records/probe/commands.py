@@ -3,7 +3,7 @@
 import json
 import shlex
 
-from outrider.records.probe.asking import CHAT
+from outrider.records.probe.asking import CHAT, prompt_field
 from outrider.records.probe.seen import Answer, Metrics, Seen
 
 PROMPT = "Count from one to thirty, twice."
@@ -17,9 +17,7 @@ def curl_answer(seen: Seen) -> str:
     """Return the line that asks for one answer and reports on it."""
     answer = seen.answer
     path = answer.path if isinstance(answer, Answer) else CHAT
-    asked = (
-        {"messages": [{"role": "user", "content": PROMPT}]} if path == CHAT else {"prompt": PROMPT}
-    )
+    asked = prompt_field(path, PROMPT)
     named = {"model": seen.model} if seen.model else {}
     fields = answer.fields if isinstance(answer, Answer) and seen.engine == "sglang" else {}
     body = json.dumps({**named, "max_tokens": 256, **fields}, ensure_ascii=False)[:-1]

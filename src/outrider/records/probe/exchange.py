@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx2
 
+from outrider.records.sources.addresses import without_password
 from outrider.records.sources.decoding import NotJson, decoded
 
 LARGEST_REPLY = 64 << 20
@@ -14,7 +15,6 @@ LARGEST_REPLY = 64 << 20
 LONGEST_MESSAGE = 120
 """Characters of a server's own words that are quoted."""
 
-_PASSWORD = re.compile(r"(?<=://)[^/?#]*@")
 _WEB_PAGE = re.compile(rb"\s*(?:<!doctype html|<html)", re.IGNORECASE)
 
 
@@ -46,7 +46,7 @@ class Reply:
 
 
 class Exchange:
-    """Sends requests below the `root` of one server; a key goes along and is never shown.
+    """Sends requests through `http` below the `root` of one server; a key goes along, never shown.
 
     `timeout_s` is for each request as a whole, `clock` counts seconds.
     """
@@ -61,15 +61,10 @@ class Exchange:
         clock: Callable[[], float],
     ) -> None:
         self._root = root
-        self._http = http
+        self.http = http
         self._key = api_key
         self._timeout_s = timeout_s
         self._clock = clock
-
-    @property
-    def http(self) -> httpx2.Client:
-        """What the requests go through."""
-        return self._http
 
     @property
     def has_key(self) -> bool:
@@ -79,7 +74,7 @@ class Exchange:
     @property
     def shown(self) -> str:
         """The address of the server without a password."""
-        return _PASSWORD.sub("", self._root)
+        return without_password(self._root)
 
     def get(self, path: str, *, with_key: bool = True) -> Reply:
         """Return the page at the path."""
@@ -107,7 +102,7 @@ class Exchange:
         pieces: list[bytes] = []
         length = 0
         try:
-            with self._http.stream(
+            with self.http.stream(
                 method, self._root + path, json=body, headers=headers, timeout=limit_s
             ) as response:
                 for piece in response.iter_bytes():

@@ -46,7 +46,7 @@ Outcome: TypeAlias = Tells | DoesNot | Unknown | NotTried
 
 
 @dataclass(frozen=True, slots=True)
-class Step:
+class Line:
     """A line to type, and what it gives."""
 
     command: str

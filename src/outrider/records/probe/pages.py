@@ -3,20 +3,17 @@
 import re
 from dataclasses import dataclass
 
-import httpx2
-
 from outrider.errors import UnreadableSource
 from outrider.records.adapters.prometheus import PrometheusAdapter
 from outrider.records.probe.engines import OF_METRICS, OF_OWNER
 from outrider.records.probe.exchange import Exchange
-from outrider.records.probe.seen import Metrics, Missing
+from outrider.records.probe.seen import KEY_ASKED_FOR, Metrics, Missing
 from outrider.records.reading import Place
 from outrider.records.scrape import read_scrape
 from outrider.records.sources.document import TextDocument
 from outrider.records.sources.opening import HEAD
 
 _ENGINE_OF_LINE = re.compile(rf"^(?:ray_)?({'|'.join(OF_METRICS)})[:_]", re.MULTILINE)
-_KEY_ASKED_FOR = (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN)
 _LONGEST_VERSION = 60
 
 
@@ -61,7 +58,7 @@ def read_models(exchange: Exchange) -> Models | None:
 def read_metrics(exchange: Exchange) -> Metrics | Missing:
     """Return the counters as they are now, with a key only where the page asks for one."""
     reply = exchange.get("/metrics", with_key=False)
-    needs_key = reply.status in _KEY_ASKED_FOR and exchange.has_key
+    needs_key = reply.status in KEY_ASKED_FOR and exchange.has_key
     if needs_key:
         reply = exchange.get("/metrics")
     if not reply.ok:

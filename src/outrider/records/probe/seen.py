@@ -2,10 +2,13 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any, TypeAlias
 
 from outrider.records.reading import AcceptanceRecord, Reading
 from outrider.records.scrape import Scrape
+
+KEY_ASKED_FOR = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN)
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +88,11 @@ class Seen:
         if isinstance(self.plain, Missing) and isinstance(self.streamed, Answer):
             return self.streamed
         return self.plain
+
+    @property
+    def wants_key(self) -> bool:
+        """Whether the server refused a request for want of a key."""
+        return isinstance(self.answer, Missing) and self.answer.status in KEY_ASKED_FOR
 
     @property
     def is_inference_server(self) -> bool:

@@ -115,11 +115,10 @@ def open_sources(
 
 
 def _open_url(url: str, http: httpx2.Client) -> Iterator[Opened]:
-    shown = without_password(page_address(url))
+    address = page_address(url)
+    shown = without_password(address)
     try:
-        with http.stream(
-            "GET", page_address(url), timeout=TIMEOUT_S, follow_redirects=True
-        ) as response:
+        with http.stream("GET", address, timeout=TIMEOUT_S, follow_redirects=True) as response:
             if response.status_code != httpx2.codes.OK:
                 raise UnreadableSource(
                     f"{shown} answers with status {response.status_code}",

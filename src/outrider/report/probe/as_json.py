@@ -39,7 +39,7 @@ def probe_to_json(report: ProbeReport) -> dict[str, Any]:
         "requests_sent": seen.requests_sent,
         "best": best.name if best else None,
         "rungs": [_rung(rung) for rung in report.rungs],
-        "next": [{"command": step.command, "gives": step.gives} for step in report.next_steps],
+        "next": [{"command": line.command, "gives": line.gives} for line in report.next_lines],
         "more": [{"change": one.change, "gives": one.gives} for one in report.more],
     }
 

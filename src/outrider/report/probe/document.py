@@ -2,8 +2,8 @@
 
 from dataclasses import dataclass
 
-from outrider.advice.probe_additions import Addition, additions, wants_key
-from outrider.records.probe.outcome import Outcome, Step, Tells
+from outrider.advice.probe_additions import Addition, additions
+from outrider.records.probe.outcome import Line, Outcome, Tells
 from outrider.records.probe.rungs.registry import RUNGS
 from outrider.records.probe.seen import Seen
 
@@ -20,7 +20,7 @@ class JudgedRung:
     name: str
     title: str
     outcome: Outcome
-    steps: tuple[Step, ...]
+    lines: tuple[Line, ...]
 
     @property
     def tells(self) -> bool:
@@ -34,7 +34,7 @@ class ProbeReport:
 
     seen: Seen
     rungs: tuple[JudgedRung, ...]
-    next_steps: tuple[Step, ...]
+    next_lines: tuple[Line, ...]
     more: tuple[Addition, ...]
 
     @property
@@ -46,15 +46,15 @@ class ProbeReport:
 def build_probe_report(seen: Seen) -> ProbeReport:
     """Return the report: every rung is judged, also those below the best."""
     rungs = tuple(
-        JudgedRung(number, rung.name, rung.title, rung.judge(seen), rung.steps(seen))
+        JudgedRung(number, rung.name, rung.title, rung.judge(seen), rung.lines(seen))
         for number, rung in enumerate(RUNGS, 1)
     )
-    return ProbeReport(seen, rungs, _next_steps(seen, rungs), additions(seen))
+    return ProbeReport(seen, rungs, _next_lines(seen, rungs), additions(seen))
 
 
-def _next_steps(seen: Seen, rungs: tuple[JudgedRung, ...]) -> tuple[Step, ...]:
+def _next_lines(seen: Seen, rungs: tuple[JudgedRung, ...]) -> tuple[Line, ...]:
     best = next((rung for rung in rungs if rung.tells), None)
-    if best is None and (wants_key(seen) or not seen.is_inference_server):
+    if best is None and (seen.wants_key or not seen.is_inference_server):
         return ()
     if best is None:
         wanted = [rung for rung in rungs if rung.name in WITHOUT_FIGURES]
@@ -62,4 +62,4 @@ def _next_steps(seen: Seen, rungs: tuple[JudgedRung, ...]) -> tuple[Step, ...]:
         # Answers are those of one client; the counters have all of them.
         too = best.name in OF_REQUESTS
         wanted = [best, *(r for r in rungs if too and r.tells and r.name == ALL_TRAFFIC)]
-    return tuple(step for rung in wanted for step in rung.steps)
+    return tuple(line for rung in wanted for line in rung.lines)

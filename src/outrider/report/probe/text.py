@@ -30,7 +30,7 @@ def write_text(report: ProbeReport, console: Console) -> None:
         _line(console, f"Best: {best.number}, {best.title}", style="bold")
     console.print()
     console.print(Padding(_table(report), (0, 0, 0, _INDENT), expand=False))
-    _lines(console, "Next", [(step.command, step.gives) for step in report.next_steps])
+    _lines(console, "Next", [(line.command, line.gives) for line in report.next_lines])
     _lines(
         console,
         "For more (… is what the server has now)",

@@ -100,6 +100,7 @@ def _segment(segment: SegmentSummary) -> dict[str, Any]:
         "segment": dict(segment.values),
         "windows": segment.windows,
         "judged": segment.judged,
+        "unjudged": dict(segment.unjudged),
         "steps": segment.steps,
         "accepted": segment.accepted,
         "mean_acceptance_length": figure.value,

@@ -96,12 +96,17 @@ class AlarmSpan:
 
 @dataclass(frozen=True, slots=True)
 class SegmentSummary:
-    """One segment over the whole watch; `judged` windows had a band and enough steps."""
+    """One segment over the whole watch.
+
+    `windows` had a step. `judged` of them had a band and enough steps, the others are `unjudged`:
+    how many for each reason.
+    """
 
     name: str
     values: Mapping[str, SegmentValue]
     windows: int
     judged: int
+    unjudged: Mapping[State, int]
     steps: int
     accepted: int
     mean_acceptance_length: Estimate

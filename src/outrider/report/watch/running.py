@@ -5,6 +5,7 @@ from typing import Protocol
 
 from outrider.records.appending import AppendedFile
 from outrider.records.windows import Window
+from outrider.report.cells import counted
 from outrider.report.watch.as_json import summary_line, window_lines
 from outrider.report.watch.document import WatchSummary, WindowReport
 from outrider.report.watch.watcher import Watcher
@@ -35,20 +36,27 @@ class JsonLines:
         self._write([summary_line(summary)])
 
 
-def kept_in(file: AppendedFile, say: Callable[[str], None]) -> JsonLines:
-    """Return what keeps a watch in a file, and says when the disk refuses and takes it again."""
-    failing: str | None = None
+class KeptLines(JsonLines):
+    """Keeps a watch in a file, and says when the disk refuses, takes it again, or never does."""
 
-    def write(lines: list[str]) -> None:
-        nonlocal failing
-        cause = file.append(lines)
-        if cause is not None and failing is None:
-            say(f"{file.path} cannot be written ({cause}); the watch goes on, its lines wait")
-        if cause is None and failing is not None:
-            say(f"{file.path} is written again, with the lines that waited")
-        failing = cause
+    def __init__(self, file: AppendedFile, say: Callable[[str], None]) -> None:
+        super().__init__(self._append)
+        self._file, self._say = file, say
 
-    return JsonLines(write)
+    def end(self, summary: WatchSummary) -> None:
+        """Write the last line, and say what the file lacks."""
+        super().end(summary)
+        if self._file.waiting:
+            lacking = counted(self._file.waiting, "line")
+            self._say(f"{self._file.path} lacks the last {lacking}, which could not be written")
+
+    def _append(self, lines: list[str]) -> None:
+        path, waited = self._file.path, self._file.waiting
+        cause = self._file.append(lines)
+        if cause is not None and not waited:
+            self._say(f"{path} cannot be written ({cause}); the watch goes on, its lines wait")
+        if cause is None and waited:
+            self._say(f"{path} is written again, with the lines that waited")
 
 
 def run_watch(

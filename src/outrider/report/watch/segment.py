@@ -1,5 +1,6 @@
 """One segment under watch: its band, its alarm, and all that it did."""
 
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import replace
 
@@ -53,6 +54,7 @@ class WatchedSegment:
         self._alarms: list[AlarmSpan] = []
         self._learned: list[Totals] = []
         self._windows = self._judged = 0
+        self._not_judged: Counter[State] = Counter()
         k = values["k"]
         self._k = k if isinstance(k, int) else None
         self._totals = Totals.empty(self._k or 0)
@@ -69,6 +71,8 @@ class WatchedSegment:
         state, told = self._unjudged(steps), None
         limits = pool = None
         was = self._alarm
+        if state is not None and state != "idle":
+            self._not_judged[state] += 1
         if state == "learning":
             told = self._take_in(totals)
         elif state is None:
@@ -97,6 +101,9 @@ class WatchedSegment:
         totals = self._totals
         columns = totals.columns
         unit = "requests" if self.values.get("scope") == "request" else "intervals"
+        unjudged = dict(self._not_judged)
+        if self._pool.windows:
+            unjudged["gathering"] = self._pool.windows
         figures = estimate(
             totals.rows[:, [columns["accepted"], columns["steps"]]],
             lambda sums: {"m": 1 + sums[..., 0] / sums[..., 1]},
@@ -110,6 +117,7 @@ class WatchedSegment:
             values=self.values,
             windows=self._windows,
             judged=self._judged,
+            unjudged=unjudged,
             steps=totals.count("steps"),
             accepted=totals.count("accepted"),
             mean_acceptance_length=figures["m"],

@@ -6,13 +6,14 @@ from datetime import datetime, tzinfo
 from rich.console import Console
 from rich.text import Text
 
-from outrider.report.cells import MISSING, counted, number
+from outrider.report.cells import MISSING, counted, interval_text, number
 from outrider.report.watch.causes import CHECKS
 from outrider.report.watch.document import (
     AlarmEvent,
     AlarmSpan,
     SegmentSummary,
     SegmentWindow,
+    State,
     WatchSummary,
     WindowReport,
 )
@@ -28,15 +29,22 @@ _DAY_S = 86_400
 class WatchText:
     """Writes the lines of a watch as they come.
 
-    `learn` and `confirm` are told beside what is still short of them; `zone` is that of the times,
-    None for the machine's.
+    `learn`, `min_steps` and `confirm` are told beside what is short of them; `zone` is that of the
+    times, None for the machine's.
     """
 
     def __init__(
-        self, console: Console, *, learn: int, confirm: int, zone: tzinfo | None = None
+        self,
+        console: Console,
+        *,
+        learn: int,
+        min_steps: int,
+        confirm: int,
+        zone: tzinfo | None = None,
     ) -> None:
         self._console = console
-        self._learn, self._confirm, self._zone = learn, confirm, zone
+        self._learn, self._min_steps, self._confirm = learn, min_steps, confirm
+        self._zone = zone
         self._width = 0
 
     def begin(self, source: str, every_s: float, band: str) -> None:
@@ -76,7 +84,7 @@ class WatchText:
             self._line("  no step had a draft", "")
         width = max((len(each.name) for each in summary.segments), default=0)
         for segment in summary.segments:
-            self._line(f"  {segment.name:<{width}}  {_summed(segment)}", "")
+            self._line(f"  {segment.name:<{width}}  {self._summed(segment)}", "")
             for alarm in segment.alarms:
                 self._line(f"  {'':<{width}}  {self._span(alarm)}", _BAD)
 
@@ -118,6 +126,29 @@ class WatchText:
         for flag in row.flags:
             yield flag.code.replace("_", " ")
 
+    def _summed(self, segment: SegmentSummary) -> str:
+        told = f"M = {interval_text(segment.mean_acceptance_length, 2)}"
+        why_not = ", ".join(self._why_not(*each) for each in segment.unjudged.items())
+        judged = counted(len(segment.alarms), "alarm") if segment.judged else why_not or "no steps"
+        return (
+            f"{told} over {counted(segment.steps, 'step')} in"
+            f" {counted(segment.windows, 'window')}, {number(segment.judged)} judged: {judged}"
+        )
+
+    def _why_not(self, state: State, windows: int) -> str:
+        match state:
+            case "learning":
+                return f"{windows:,} of the {self._learn} to learn from"
+            case "too_few_steps":
+                return (
+                    f"{windows:,} of fewer than {counted(self._min_steps, 'step')}"
+                    " (a longer --every or a lower --min-steps would do)"
+                )
+            case "gathering":
+                return f"{windows:,} gathered, too few steps for a band yet"
+            case _:
+                return f"{windows:,} without a band"
+
     def _line(self, text: str, style: str) -> None:
         self._console.print(
             Text(text.rstrip(), style=style), soft_wrap=True, highlight=False, markup=False
@@ -153,18 +184,6 @@ def _event(event: AlarmEvent) -> str:
         f"Check: {CHECKS[event.side]}",
     ]
     return " ".join(parts)
-
-
-def _summed(segment: SegmentSummary) -> str:
-    figure = segment.mean_acceptance_length
-    told = f"M = {number(figure.value, 2)}"
-    if figure.interval is not None:
-        told += f" ({figure.interval.low:.2f}–{figure.interval.high:.2f})"
-    alarms = counted(len(segment.alarms), "alarm") if segment.judged else "never judged"
-    return (
-        f"{told} over {counted(segment.steps, 'step')} in {counted(segment.windows, 'window')},"
-        f" {number(segment.judged)} judged: {alarms}"
-    )
 
 
 def _duration(seconds: float) -> str:

@@ -8,6 +8,7 @@ from outrider.records.collecting import Collection
 from outrider.records.segment_keys import IDENTITY_KEYS, SegmentValue
 from outrider.records.windows import Window
 from outrider.report.acceptance.grouping import Grouping, SegmentKey
+from outrider.report.cells import counted
 from outrider.report.watch.document import AlarmEvent, SegmentWindow, WatchSummary, WindowReport
 from outrider.report.watch.segment import WatchedSegment
 
@@ -48,16 +49,14 @@ class Watcher:
         notices = [*self._of_source(window)]
         groups = self._groups(window.collection)
         notices += self._left_out(groups)
-        notices += [
-            f"{self._name(key)}: {band}"
-            for key in groups
-            if self._is_new(key) and isinstance(band := self._begin(key), str)
-        ]
+        begun = [(key, self._begin(key)) for key in groups if self._is_new(key)]
+        names = self._names()
+        notices += [f"{names[key]}: {band}" for key, band in begun if isinstance(band, str)]
         rows: list[SegmentWindow] = []
         events: list[AlarmEvent] = []
         if window.problem is None:
             for key, segment in self._segments.items():
-                name = self._name(key)
+                name = names[key]
                 row, event, told = segment.see(groups.get(key), window.end_s, name)
                 rows.append(row)
                 events += [event] if event else []
@@ -74,13 +73,12 @@ class Watcher:
 
     def summary(self) -> WatchSummary:
         """Return what all windows came to."""
+        names = self._names()
         return WatchSummary(
             start_s=self._start_s,
             end_s=self._end_s,
             windows=self._windows,
-            segments=tuple(
-                segment.summary(self._name(key)) for key, segment in self._segments.items()
-            ),
+            segments=tuple(segment.summary(names[key]) for key, segment in self._segments.items()),
         )
 
     def _left_out(self, groups: Mapping[SegmentKey, Totals]) -> list[str]:
@@ -120,24 +118,19 @@ class Watcher:
             groups[full] = totals
         return groups
 
-    def _name(self, key: SegmentKey) -> str:
-        """Return what was asked for, what tells segments of different models apart, and K."""
-        values = dict(key)
-        others = [dict(each) for each in self._segments]
+    def _names(self) -> dict[SegmentKey, str]:
+        """Name each by what was asked for, what tells segments of different models apart, and K."""
+        all_values = [segment.values for segment in self._segments.values()]
         telling = [
             *(name for name in self._by if name != "k"),
             *(
                 name
                 for name in ("engine", *IDENTITY_KEYS)
-                if any(each[name] != values[name] for each in others)
+                if len({values[name] for values in all_values}) > 1
             ),
         ]
-        parts = [
-            f"{name.replace('_', ' ')} {'unknown' if values[name] is None else values[name]}"
-            for name in dict.fromkeys(telling)
-        ]
-        k = values["k"]
-        return ", ".join([*parts, "K unknown" if k is None else f"K = {k}"])
+        shown = tuple(dict.fromkeys(telling))
+        return {key: _named(segment.values, shown) for key, segment in self._segments.items()}
 
     def _of_source(self, window: Window) -> list[str]:
         """Say when a source begins to fail, and when it no longer does."""
@@ -152,10 +145,18 @@ class Watcher:
         self._mixed = mixed
         if window.collection.bad:
             place, reason = window.collection.bad[0]
-            count = window.collection.bad_count
             where = "" if place.line is None else f"line {place.line}: "
-            notices.append(f"{count:,} bad record{'' if count == 1 else 's'}, {where}{reason}")
+            notices.append(f"{counted(window.collection.bad_count, 'bad record')}, {where}{reason}")
         return notices
+
+
+def _named(values: Mapping[str, SegmentValue], shown: Sequence[str]) -> str:
+    parts = [
+        f"{name.replace('_', ' ')} {'unknown' if values[name] is None else values[name]}"
+        for name in shown
+    ]
+    k = values["k"]
+    return ", ".join([*parts, "K unknown" if k is None else f"K = {k}"])
 
 
 def _values_of(collection: Collection, name: str) -> set[SegmentValue]:

@@ -5,15 +5,18 @@ from collections.abc import Mapping
 from outrider.engine.models.families.settings import Settings
 from outrider.engine.models.rope import Rope, yarn_attention_factor
 
+_USUAL_THETA = 10_000.0
+"""Of a config that does not mention it."""
 
-def shared_rope(config: Settings, usual_theta: float = 10_000.0) -> Rope:
+
+def shared_rope(config: Settings) -> Rope:
     """The rope of a model whose layers all share it."""
     newer, older = config.part("rope_parameters"), config.part("rope_scaling")
     section = older if older.stated else newer
     for name, value in section.stated.items():
         if isinstance(value, Mapping):
             raise section.wrong(name, "one rope for all layers")
-    return read_rope(section, config, config.number("rope_theta", usual_theta))
+    return read_rope(section, config, config.number("rope_theta", _USUAL_THETA))
 
 
 def read_rope(section: Settings, config: Settings, usual_theta: float) -> Rope:

@@ -3,7 +3,8 @@
 from outrider.records.adapters.vllm_absence import FLAG_OFF
 from outrider.records.probe.commands import curl_answer
 from outrider.records.probe.engines import engine_name
-from outrider.records.probe.outcome import DoesNot, Outcome, Step, Tells, Unknown
+from outrider.records.probe.outcome import DoesNot, Line, Outcome, Tells, Unknown
+from outrider.records.probe.rungs.base import without_answer
 from outrider.records.probe.seen import Answer, Missing, Seen
 from outrider.records.probe.versions import has_request_figures
 from outrider.records.reading import AcceptanceRecord, BadRecord, NoMetrics
@@ -18,6 +19,15 @@ def object_record(answer: Answer) -> AcceptanceRecord | None:
     return answer.record if answer.adapter == VLLM else None
 
 
+def object_of(seen: Seen) -> AcceptanceRecord | Outcome:
+    """Return what vLLM's object tells, or the outcome of a rung that looks for it in vain."""
+    answer = seen.answer
+    if isinstance(answer, Missing):
+        return without_answer(answer)
+    record = object_record(answer)
+    return _no_object(seen, answer) if record is None else record
+
+
 def tells(seen: Seen, record: AcceptanceRecord, *, lengths: bool = False) -> Tells:
     """Return what an answer tells, and whether a stream tells the same."""
     in_stream, reason = _in_stream(seen, lengths=lengths)
@@ -25,7 +35,15 @@ def tells(seen: Seen, record: AcceptanceRecord, *, lengths: bool = False) -> Tel
     return Tells((record,), record.k, zero, in_stream, reason)
 
 
-def no_object(seen: Seen, answer: Answer) -> Outcome:
+def answer_lines(seen: Seen) -> tuple[Line, ...]:
+    """Return how answers are read: one now, then those of real traffic."""
+    return (
+        Line(curl_answer(seen), "one answer: shows that it works; intervals need five or more"),
+        Line("outrider report responses.jsonl", "your own answers, kept one a line in this file"),
+    )
+
+
+def _no_object(seen: Seen, answer: Answer) -> Outcome:
     """Say why an answer has no object of vLLM's."""
     if isinstance(answer.reading, BadRecord):
         return Unknown(f"the answer cannot be used: {answer.reading.reason}")
@@ -36,14 +54,6 @@ def no_object(seen: Seen, answer: Answer) -> Outcome:
     if has_request_figures(seen.version) is False and seen.engine == VLLM:
         return DoesNot(f"vLLM {seen.version} cannot: known from 0.32 on")
     return DoesNot(_switched_off(seen))
-
-
-def answer_steps(seen: Seen) -> tuple[Step, ...]:
-    """Return how answers are read: one now, then those of real traffic."""
-    return (
-        Step(curl_answer(seen), "one answer: shows that it works; intervals need five or more"),
-        Step("outrider report responses.jsonl", "your own answers, kept one a line in this file"),
-    )
 
 
 def _switched_off(seen: Seen) -> str:

@@ -2,14 +2,14 @@
 
 from typing import Protocol
 
-from outrider.records.probe.outcome import NotTried, Outcome, Step, Unknown
+from outrider.records.probe.outcome import Line, NotTried, Outcome, Unknown
 from outrider.records.probe.seen import Missing, Seen
 
 
 class Rung(Protocol):
     """One place where a server may tell of its speculation.
 
-    `judge` says what was found there, from what was seen; it asks nothing itself. `steps` are what
+    `judge` says what was found there, from what was seen; it asks nothing itself. `lines` are what
     to type to read it, for a server that tells here.
     """
 
@@ -24,7 +24,7 @@ class Rung(Protocol):
     def judge(self, seen: Seen) -> Outcome:
         """Return what the server tells here."""
 
-    def steps(self, seen: Seen) -> tuple[Step, ...]:
+    def lines(self, seen: Seen) -> tuple[Line, ...]:
         """Return what to type, the best first."""
 
 

@@ -16,14 +16,14 @@ NO_PAGE = "the server has no /metrics (status 404)"
 STATS_OFF = "the page has none of vLLM's counters: --disable-log-stats ends them"
 
 
-def without_counters(seen: Seen) -> Outcome | None:
-    """Say why /metrics has no counters of drafts, None where it has."""
+def counters_of(seen: Seen) -> Metrics | Outcome:
+    """Return /metrics with its counters of drafts, or the outcome of a rung where it has none."""
     metrics = seen.metrics
     if isinstance(metrics, Missing):
         absent = metrics.status == httpx2.codes.NOT_FOUND
         return DoesNot(NO_PAGE) if absent else without_answer(metrics)
     if metrics.first.counts:
-        return None
+        return metrics
     if metrics.first.bad:
         return Unknown(f"line {metrics.first.bad[0][0]}: {metrics.first.bad[0][1]}")
     if seen.log_stats is not None:

@@ -1,8 +1,8 @@
 """The counters of /metrics, twice."""
 
 from outrider.records.probe.commands import report_metrics
-from outrider.records.probe.outcome import Outcome, Step
-from outrider.records.probe.rungs.counters import tells, without_counters
+from outrider.records.probe.outcome import Line, Outcome
+from outrider.records.probe.rungs.counters import counters_of, tells
 from outrider.records.probe.seen import Metrics, Seen
 from outrider.records.scrape import difference
 
@@ -18,15 +18,14 @@ class CountersBetween:
 
     def judge(self, seen: Seen) -> Outcome:
         """Subtract the counters before the requests from those after them."""
-        absent = without_counters(seen)
-        if absent is not None:
-            return absent
-        assert isinstance(seen.metrics, Metrics)
-        first, second = seen.metrics.first, seen.metrics.second
+        metrics = counters_of(seen)
+        if not isinstance(metrics, Metrics):
+            return metrics
+        first, second = metrics.first, metrics.second
         readings = [] if second is None else difference(first, second)
-        return tells(seen.metrics, readings, ONE_SCRAPE)
+        return tells(metrics, readings, ONE_SCRAPE)
 
-    def steps(self, seen: Seen) -> tuple[Step, ...]:
+    def lines(self, seen: Seen) -> tuple[Line, ...]:
         """Return how an interval is read."""
         gives = "all traffic of a minute, whoever sends it"
-        return (Step(report_metrics(seen, interval=INTERVAL), gives),)
+        return (Line(report_metrics(seen, interval=INTERVAL), gives),)

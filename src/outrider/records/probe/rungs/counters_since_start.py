@@ -1,8 +1,8 @@
 """The counters of /metrics, once."""
 
 from outrider.records.probe.commands import report_metrics
-from outrider.records.probe.outcome import Outcome, Step
-from outrider.records.probe.rungs.counters import tells, without_counters
+from outrider.records.probe.outcome import Line, Outcome
+from outrider.records.probe.rungs.counters import counters_of, tells
 from outrider.records.probe.seen import Metrics, Seen
 from outrider.records.scrape import since_start
 
@@ -15,12 +15,11 @@ class CountersSinceStart:
 
     def judge(self, seen: Seen) -> Outcome:
         """Read the latest counters."""
-        absent = without_counters(seen)
-        if absent is not None:
-            return absent
-        assert isinstance(seen.metrics, Metrics)
-        return tells(seen.metrics, since_start(seen.metrics.second or seen.metrics.first))
+        metrics = counters_of(seen)
+        if not isinstance(metrics, Metrics):
+            return metrics
+        return tells(metrics, since_start(metrics.second or metrics.first))
 
-    def steps(self, seen: Seen) -> tuple[Step, ...]:
+    def lines(self, seen: Seen) -> tuple[Line, ...]:
         """Return how the counters are read once."""
-        return (Step(report_metrics(seen), "all traffic since the server started"),)
+        return (Line(report_metrics(seen), "all traffic since the server started"),)

@@ -1,8 +1,8 @@
 """Each answer, in the places of other engines and of older vLLM."""
 
 from outrider.records.adapters import llama_server, mlx, sglang, tensorrt_llm
-from outrider.records.probe.outcome import DoesNot, Outcome, Step, Unknown
-from outrider.records.probe.rungs.answer_figures import OBJECT, VLLM, answer_steps, tells
+from outrider.records.probe.outcome import DoesNot, Line, Outcome, Unknown
+from outrider.records.probe.rungs.answer_figures import OBJECT, VLLM, answer_lines, tells
 from outrider.records.probe.rungs.base import without_answer
 from outrider.records.probe.seen import Answer, Missing, Seen
 from outrider.records.reading import BadRecord, NoMetrics
@@ -38,9 +38,9 @@ class RequestOther:
             return tells(seen, answer.record)
         return _absent(answer)
 
-    def steps(self, seen: Seen) -> tuple[Step, ...]:
+    def lines(self, seen: Seen) -> tuple[Line, ...]:
         """Return how answers are read."""
-        return answer_steps(seen)
+        return answer_lines(seen)
 
 
 def _absent(answer: Answer) -> Outcome:

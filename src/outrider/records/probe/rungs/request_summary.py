@@ -2,15 +2,10 @@
 
 from msgspec.structs import replace
 
-from outrider.records.probe.outcome import Outcome, Step
-from outrider.records.probe.rungs.answer_figures import (
-    answer_steps,
-    no_object,
-    object_record,
-    tells,
-)
-from outrider.records.probe.rungs.base import without_answer
-from outrider.records.probe.seen import Missing, Seen
+from outrider.records.probe.outcome import Line, Outcome
+from outrider.records.probe.rungs.answer_figures import answer_lines, object_of, tells
+from outrider.records.probe.seen import Seen
+from outrider.records.reading import AcceptanceRecord
 
 
 class RequestSummary:
@@ -21,14 +16,11 @@ class RequestSummary:
 
     def judge(self, seen: Seen) -> Outcome:
         """Look for vLLM's object; a detailed one has the sums as well."""
-        answer = seen.answer
-        if isinstance(answer, Missing):
-            return without_answer(answer)
-        record = object_record(answer)
-        if record is None:
-            return no_object(seen, answer)
+        record = object_of(seen)
+        if not isinstance(record, AcceptanceRecord):
+            return record
         return tells(seen, replace(record, per_step_accepted=None, per_step_drafted=None))
 
-    def steps(self, seen: Seen) -> tuple[Step, ...]:
+    def lines(self, seen: Seen) -> tuple[Line, ...]:
         """Return how answers are read."""
-        return answer_steps(seen)
+        return answer_lines(seen)

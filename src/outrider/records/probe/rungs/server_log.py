@@ -2,7 +2,7 @@
 
 from outrider.records.probe.commands import vllm_serve
 from outrider.records.probe.engines import engine_name
-from outrider.records.probe.outcome import DoesNot, NotTried, Outcome, Step
+from outrider.records.probe.outcome import DoesNot, Line, NotTried, Outcome
 from outrider.records.probe.rungs.counters import STATS_OFF
 from outrider.records.probe.seen import Seen
 
@@ -30,13 +30,13 @@ class ServerLog:
         told = _READ.get(seen.engine or "")
         return NotTried(f"{UNSEEN}; {told}" if told else UNSEEN)
 
-    def steps(self, seen: Seen) -> tuple[Step, ...]:
+    def lines(self, seen: Seen) -> tuple[Line, ...]:
         """Return how a log is read, where it is one that can be."""
         if seen.engine not in (None, *_READ) or not isinstance(self.judge(seen), NotTried):
             return ()
         llama = seen.engine == "llama.cpp"
         started = "llama-server …" if llama else vllm_serve(seen)
         # Not piped into the report: Ctrl-C, which ends the server, would end it as well.
-        lines = f"{started} 2>&1 | tee server.log\noutrider report server.log"
+        command = f"{started} 2>&1 | tee server.log\noutrider report server.log"
         covers = "every answer" if llama else "every 10 s, where log stats are on"
-        return (Step(lines, f"{covers}; the report while it runs, or later"),)
+        return (Line(command, f"{covers}; the report while it runs, or later"),)

@@ -18,6 +18,7 @@ from outrider.report.acceptance.expected.asked import Asked, Figure
 from outrider.report.acceptance.expected.case import Case, values_of
 from outrider.report.acceptance.expected.causes import find_causes
 from outrider.report.acceptance.expected.expectation import Expectation
+from outrider.report.cells import interval_text
 
 
 def held_against(report: AcceptanceReport, asked: Asked) -> AcceptanceReport:
@@ -115,10 +116,8 @@ def _text(case: Case, tokens: float) -> str:
 
 
 def _relation(case: Case, tokens: float) -> str:
-    expected, m = case.expected, case.m
-    interval = case.segment.figures.mean_acceptance_length.interval
-    known = "" if interval is None else f" ({interval.low:.2f}–{interval.high:.2f})"
-    measured = f"M = {m:.2f}{known}"
+    expected = case.expected
+    measured = f"M = {interval_text(case.segment.figures.mean_acceptance_length, 2)}"
     wanted = _wanted(case)
     k = case.segment.figures.k
     if case.outcome == "as expected":

@@ -3,6 +3,7 @@
 from outrider.acceptance.expectation import best_of, mean_at
 from outrider.report.acceptance.document import SegmentReport
 from outrider.report.acceptance.expected.case import Case, hold, values_of, worst
+from outrider.report.acceptance.expected.conditions import bare
 from outrider.report.acceptance.expected.expectation import Cause
 from outrider.report.acceptance.short_names import shared_parts
 
@@ -14,12 +15,9 @@ def dataset(case: Case) -> Cause:
         detail = f"{detail}. {parts}"
     if status == "same":
         return Cause("dataset", status, detail)
-    there = (
-        case.figure.conditions.get("dataset", ("",))[0].casefold().replace("-", "").replace("_", "")
-    )
     named = (
         "--dataset-name hf --dataset-path philschmid/mt-bench"
-        if there == "mtbench"
+        if bare(case.figure.conditions.get("dataset", ("",))[0]) == "mtbench"
         else "--dataset-name custom --dataset-path THEIR_PROMPTS.jsonl"
     )
     check = (

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from outrider.report.acceptance.document import AcceptanceReport, SegmentReport
 from outrider.report.acceptance.expected.expectation import Expectation
-from outrider.report.cells import MISSING, number
+from outrider.report.cells import MISSING, interval_text, number
 
 Held = tuple[SegmentReport, Expectation]
 
@@ -55,12 +55,11 @@ def row(segment: SegmentReport, expectation: Expectation) -> tuple[str, ...]:
     """Return one segment's cells under `ROW_HEADINGS`."""
     m = segment.figures.mean_acceptance_length
     share = expectation.difference_share
-    interval = "" if m.interval is None else f" ({m.interval.low:.2f}–{m.interval.high:.2f})"
     return (
         segment.name,
         expectation.outcome,
         _expected(expectation),
-        MISSING if m.value is None else f"{m.value:.2f}{interval}",
+        MISSING if m.value is None else interval_text(m, 2),
         _signed(expectation.difference_tokens, 2),
         _signed(None if share is None else 100 * share, 0),
     )

@@ -176,17 +176,6 @@ def ends_of(figure: Estimate) -> Datum:
     }
 
 
-def interval_text(figure: Estimate, decimals: int, *, scale: int = 1, unit: str = "") -> str:
-    """Return the figure with its interval, e.g. "3.90 (3.78–4.03)"."""
-    if figure.value is None:
-        return "unknown"
-    text = f"{number(scale * figure.value, decimals)}{unit}"
-    if figure.interval is None:
-        return text
-    low, high = figure.interval.low, figure.interval.high
-    return f"{text} ({number(scale * low, decimals)}–{number(scale * high, decimals)})"
-
-
 def percent(share: float) -> str:
     """Return a share of 0 to 1 in per cent."""
     return f"{number(PERCENT * share, 1)} %"

@@ -18,7 +18,6 @@ from outrider.report.acceptance.html.chart_parts import (
     colours,
     ends_of,
     fixed,
-    interval_text,
     intervals,
     largest,
     line,
@@ -31,6 +30,7 @@ from outrider.report.acceptance.html.chart_parts import (
     whole_axis,
 )
 from outrider.report.acceptance.html.tables import band_name
+from outrider.report.cells import interval_text
 
 MOST_COMPARED = 16
 """How many segments are set side by side in one chart that still fits a screen."""

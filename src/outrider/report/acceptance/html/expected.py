@@ -64,8 +64,7 @@ def _table(held: Sequence[Held]) -> PageTable:
         Row(name, tuple(map(Cell, cells)))
         for name, *cells in (row(segment, expectation) for segment, expectation in held)
     ]
-    first, *others = ROW_HEADINGS
-    columns = (Column(first.capitalize()), *(Column(_heading(each)) for each in others))
+    columns = tuple(Column(_heading(each)) for each in ROW_HEADINGS)
     return table("expected", "Expected and measured", columns, rows, Notes())
 
 

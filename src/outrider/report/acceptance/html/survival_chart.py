@@ -15,7 +15,6 @@ from outrider.report.acceptance.html.chart_parts import (
     chart_spec,
     colours,
     ends_of,
-    interval_text,
     intervals,
     line,
     names_of,
@@ -25,7 +24,7 @@ from outrider.report.acceptance.html.chart_parts import (
     tip,
     whole_axis,
 )
-from outrider.report.cells import number
+from outrider.report.cells import interval_text, number
 
 PRODUCT_LIMIT = "product limit"
 NAIVE = "naive ratio"

@@ -1,0 +1,40 @@
+"""Step costs of a target that takes as long as it is told."""
+
+from dataclasses import dataclass, field
+
+import torch
+from tests.engine.loops import CountingModel
+
+from outrider.engine.adaptive.profiling import profile_steps
+from outrider.engine.models.base import Rows
+
+
+@dataclass
+class Timed(CountingModel):
+    """Takes a second and a quarter more for each row, and the first time a minute to compile."""
+
+    compiled: set[int] = field(default_factory=set)
+
+    def forward(self, rows: Rows) -> torch.Tensor:
+        assert max(rows.positions) < self.max_length
+        count = len(rows.token_ids)
+        self.clock.now_s += 1 + count / 4 + (0 if count in self.compiled else 60)
+        self.compiled.add(count)
+        return super().forward(rows)
+
+
+def costs(model: Timed, most_rows: int) -> dict[int, float]:
+    curve = profile_steps(model, most_rows=most_rows, clock=model.clock)
+    return dict(zip(curve.rows.tolist(), curve.seconds.tolist(), strict=True))
+
+
+def test_every_size_costs_what_the_clock_says_once_it_is_compiled() -> None:
+    assert costs(Timed(), 10) == {rows: 1 + rows / 4 for rows in range(1, 11)}
+
+
+def test_no_step_is_larger_than_the_target_takes() -> None:
+    assert costs(Timed(max_length=5), 256).keys() == {1, 2, 3, 4, 5}
+
+
+def test_two_sizes_are_timed_where_one_would_be_enough() -> None:
+    assert costs(Timed(), 1).keys() == {1, 2}
