@@ -29,7 +29,9 @@ from outrider.engine.drafting.none import NoDrafter
 from outrider.engine.engine import Engine
 from outrider.engine.loop import StepLoop
 from outrider.engine.models.base import Rows, TargetModel
-from outrider.engine.models.registry import DTYPES, ModelSettings, load_model
+from outrider.engine.models.packing import PACKINGS
+from outrider.engine.models.registry import load_model
+from outrider.engine.models.settings import ModelSettings
 from outrider.engine.models.store import cache_directory, locate_model
 from outrider.engine.recorder import StepRecorder
 from outrider.engine.sampling import Sampling, SamplingParameters
@@ -65,7 +67,7 @@ class TimedModel:
     counting: bool = True
 
     def __post_init__(self) -> None:
-        self.config, self.dtype = self.target.config, self.target.dtype
+        self.config = self.target.config
         self.num_blocks, self.max_length = self.target.num_blocks, self.target.max_length
         self.logit_tolerance = self.target.logit_tolerance
 
@@ -261,7 +263,7 @@ def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.concurrency", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--max-tokens", type=int, default=64)
-    parser.add_argument("--dtype", default="bfloat16", choices=tuple(DTYPES))
+    parser.add_argument("--dtype", default="bfloat16", choices=tuple(PACKINGS))
     parser.add_argument("--markdown", action="store_true", help="tables for docs/performance.md")
     return parser.parse_args()
 

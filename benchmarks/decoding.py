@@ -11,7 +11,10 @@ import torch
 
 from outrider.bench.answering import Answerer
 from outrider.bench.target import stop_ids
-from outrider.engine.models.registry import DTYPES, ModelSettings, load_model
+from outrider.engine.models.backends.torch import TORCH_DTYPES
+from outrider.engine.models.packing import PACKINGS
+from outrider.engine.models.registry import load_model
+from outrider.engine.models.settings import ModelSettings
 from outrider.engine.sampling import SamplingParameters
 from outrider.engine.tokenizer import Tokenizer
 from outrider.records.arm import BASELINE, Arm
@@ -71,7 +74,7 @@ Way = tuple[str, str, str]
 
 
 class Systems:
-    """Both systems with the weights in both types."""
+    """Both systems with the weights in every type that they have."""
 
     def __init__(
         self,
@@ -85,7 +88,7 @@ class Systems:
         self._generators = pretrained(path)
         longest = max(len(prompt.token_ids) + prompt.max_tokens for prompt in prompts)
         settings = ModelSettings(backend="fused", threads=threads).with_room(longest)
-        models = {dtype: load_model(path, replace(settings, dtype=dtype)) for dtype in DTYPES}
+        models = {dtype: load_model(path, replace(settings, dtype=dtype)) for dtype in PACKINGS}
         self._stop_ids = frozenset().union(
             *(stop_ids(model, tokenizer) for model in models.values())
         )
@@ -148,7 +151,7 @@ def pretrained(path: Path) -> dict[str, Any]:
         folder, local_files_only=True, dtype=torch.float32, **extra
     )
     models = {}
-    for name, dtype in DTYPES.items():
+    for name, dtype in TORCH_DTYPES.items():
         models[name] = AutoModelForCausalLM.from_config(original.config, dtype=dtype).eval()
         models[name].load_state_dict(original.state_dict())
     return models
@@ -163,8 +166,8 @@ def measure_decoding(
     """
     ways: list[Way] = [
         (system, dtype, arm.name)
-        for dtype in DTYPES
-        for system in (TRANSFORMERS, ENGINE)
+        for system, dtypes in ((TRANSFORMERS, TORCH_DTYPES), (ENGINE, PACKINGS))
+        for dtype in dtypes
         for arm in ARMS
     ]
     for way in ways:
@@ -182,7 +185,8 @@ def measure_decoding(
 
 def _speed(way: Way, answers: Mapping[Way, Sequence[Answer]]) -> DecodingSpeed:
     system, dtype, arm = way
-    own, reference = answers[way], answers[TRANSFORMERS, dtype, BASELINE.name]
+    against = dtype if dtype in TORCH_DTYPES else "bfloat16"
+    own, reference = answers[way], answers[TRANSFORMERS, against, BASELINE.name]
     pairs = [pair for pair in zip(own, reference, strict=True) if pair[0].later_tokens]
     tokens = sum(answer.later_tokens for answer in own)
     return DecodingSpeed(

@@ -11,10 +11,11 @@ import torch
 from torch.nn import functional
 
 from outrider.engine.compiling import compiled
-from outrider.engine.kernels.panel import PANEL, panel_product
+from outrider.engine.kernels.formats.base import PANEL
+from outrider.engine.kernels.panel import panel_product
 from outrider.engine.kernels.team import finish, new_counters, take, wait
-from outrider.engine.models.packing import pack_ends, pack_layers
-from outrider.engine.models.registry import DTYPES
+from outrider.engine.models.backends.torch import TORCH_DTYPES
+from outrider.engine.models.packing import PACKINGS, Packing, pack_ends, pack_layers
 from outrider.engine.models.source import WeightSource, open_weights
 
 from .rounds import Spread, Variant, interleaved, milliseconds, paired_ratio
@@ -49,19 +50,20 @@ def measure_linear_layers(
         rows: {depth: torch.randn(rows, depth, generator=generator) for depth in depths}
         for rows in ROWS
     }
+    ways: list[tuple[str, str, Products, int, torch.dtype]] = []
+    for name, packing in PACKINGS.items():
+        dtype = TORCH_DTYPES.get(name)
+        if dtype is not None:
+            ways.append((LINEAR, name, _linear(weights, dtype), threads, dtype))
+            if _reorders(dtype):
+                ways.append((REORDERED, name, _reordered(weights, dtype), threads, dtype))
+        ways.append((PACKED, name, _packed(source, packing, threads), 1, torch.float32))
     variants: dict[tuple[str, str, int], Variant] = {}
-    for name, dtype in DTYPES.items():
-        ways: list[tuple[str, Products, int, torch.dtype]] = [
-            (LINEAR, _linear(weights, dtype), threads, dtype),
-            (PACKED, _packed(source, dtype, threads), 1, torch.float32),
-        ]
-        if _reorders(dtype):
-            ways.insert(1, (REORDERED, _reordered(weights, dtype), threads, dtype))
-        for way, products, torch_threads, kind in ways:
-            for rows in ROWS:
-                x = {depth: each.to(kind) for depth, each in inputs[rows].items()}
-                run = torch.inference_mode()(lambda products=products, x=x: products(x))
-                variants[way, name, rows] = Variant(run, torch_threads)
+    for way, name, products, torch_threads, kind in ways:
+        for rows in ROWS:
+            x = {depth: each.to(kind) for depth, each in inputs[rows].items()}
+            run = torch.inference_mode()(lambda products=products, x=x: products(x))
+            variants[way, name, rows] = Variant(run, torch_threads)
     seconds = interleaved(variants, rounds=rounds, budget_s=budget_s)
     return tuple(
         LinearCost(
@@ -114,16 +116,19 @@ def _reorders(dtype: torch.dtype) -> bool:
     return dtype != torch.bfloat16 or bool(mkldnn._is_mkldnn_bf16_supported())  # noqa: SLF001
 
 
-def _packed(source: WeightSource, dtype: torch.dtype, threads: int) -> Products:
-    layers = pack_layers(source, dtype)
+def _packed(source: WeightSource, packing: Packing, threads: int) -> Products:
+    layers = pack_layers(source, packing)
     stacks = (layers.qkv, layers.output, layers.gate_up, layers.down)
-    head = pack_ends(source, dtype).head
+    head = pack_ends(source, packing).head
     regions = sum(len(stack) for stack in stacks) + 1
+    config = source.config
+    hidden, queries = config.hidden_size, config.num_heads * config.head_dim
+    depths = (hidden, queries, hidden, config.intermediate_size)
     columns = max(PANEL * panels.shape[0] for panels in (*(stack[0] for stack in stacks), head))
     helpers = ThreadPoolExecutor(max(1, threads - 1))
 
     def products(x: Mapping[int, torch.Tensor]) -> object:
-        inputs = tuple(x[stack.shape[2]].numpy() for stack in stacks)
+        inputs = tuple(x[depth].numpy() for depth in depths)
         out = np.empty((len(inputs[0]), columns), np.float32)
         arguments = (new_counters(regions, threads), stacks, head, inputs, out)
         for thread in range(1, threads):

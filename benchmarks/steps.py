@@ -8,8 +8,9 @@ from pathlib import Path
 import torch
 
 from outrider.engine.models.base import Rows, TargetModel, blocks_for
-from outrider.engine.models.config import DecoderConfig
-from outrider.engine.models.registry import DTYPES, ModelSettings, load_model
+from outrider.engine.models.packing import PACKINGS
+from outrider.engine.models.registry import load_model
+from outrider.engine.models.settings import ModelSettings
 from outrider.engine.sampling import greedy_tokens
 
 from .rounds import Spread, Variant, interleaved, milliseconds, paired_ratio
@@ -38,7 +39,7 @@ class StepCosts:
     """Bandwidth in GB/s, the bytes of weights that a step reads for each type, and the steps."""
 
     bandwidth_gb_per_s: Spread
-    weight_bytes: dict[str, int]
+    weight_bytes: dict[str, float]
     steps: tuple[StepCost, ...]
 
     def floor_ms(self, dtype: str) -> float:
@@ -49,8 +50,8 @@ class StepCosts:
 def measure_steps(path: Path, *, threads: int, rounds: int, budget_s: float) -> StepCosts:
     """Times steps and reads of memory side by side."""
     settings = ModelSettings(backend="fused", threads=threads).with_room(max(CONTEXTS) + max(ROWS))
-    models = {dtype: load_model(path, replace(settings, dtype=dtype)) for dtype in DTYPES}
-    shapes = [(dtype, context, rows) for dtype in DTYPES for context in CONTEXTS for rows in ROWS]
+    models = {dtype: load_model(path, replace(settings, dtype=dtype)) for dtype in PACKINGS}
+    shapes = [(dtype, context, rows) for dtype in PACKINGS for context in CONTEXTS for rows in ROWS]
     reads = _readers(threads)
     variants: dict[object, Variant] = {name: Variant(read) for name, read in reads.items()}
     for model in models.values():
@@ -58,7 +59,7 @@ def measure_steps(path: Path, *, threads: int, rounds: int, budget_s: float) -> 
     for dtype, context, rows in shapes:
         variants[dtype, context, rows] = Variant(_step(models[dtype], context, rows))
     seconds = interleaved(variants, rounds=rounds, budget_s=budget_s)
-    weights = {dtype: _weight_bytes(models[dtype].config, dtype) for dtype in DTYPES}
+    weights = {dtype: PACKINGS[dtype].step_bytes(models[dtype].config) for dtype in PACKINGS}
     steps = []
     for dtype, context, rows in shapes:
         taken = seconds[dtype, context, rows]
@@ -94,12 +95,6 @@ def _readers(threads: int) -> Mapping[str, Callable[[], object]]:
         return list(team.map(lambda pair: torch.dot(*pair), halves))
 
     return {"sum": sums, "dot product": products}
-
-
-def _weight_bytes(config: DecoderConfig, dtype: str) -> int:
-    """What a step reads: all weights, of an embedding that is no output head a few rows only."""
-    unread = 0 if config.tied_embeddings else config.vocab_size * config.hidden_size
-    return (config.parameters - unread) * DTYPES[dtype].itemsize
 
 
 def _prefill(model: TargetModel, count: int) -> None:

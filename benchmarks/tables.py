@@ -89,9 +89,10 @@ def decoding_table(speeds: Iterable[DecodingSpeed], threads: int) -> Table:
     note = (
         "Greedy, prompt by prompt in turn. All output tokens but the first: prefill is taken out "
         "on both sides (for `generate` by the time of a second call, for one token). Speed-up: "
-        "median (min–max) over prompts, against `generate` without lookup in the same type. "
-        "Lookup: 4 tokens after the first match of the last 5 to 1 tokens, on both sides. torch "
-        f"has {threads} threads for `generate`, and 1 beside the engine's team of {threads}."
+        "median (min–max) over prompts, against `generate` without lookup in the same type, or in "
+        "bfloat16. Lookup: 4 tokens after the first match of the last 5 to 1 tokens, on both "
+        f"sides. torch has {threads} threads for `generate`, and 1 beside the engine's team of "
+        f"{threads}."
     )
     rows = tuple(
         (

@@ -288,7 +288,7 @@ class Wavering:
 
     def __init__(self, target: TargetModel) -> None:
         self._target = target
-        self.config, self.dtype = target.config, target.dtype
+        self.config = target.config
         self.num_blocks, self.max_length = target.num_blocks, target.max_length
 
     def forward(self, rows: Rows) -> torch.Tensor:

@@ -11,7 +11,8 @@ from outrider.bench.plan import ngram_arms
 from outrider.bench.session import Progress, Session
 from outrider.bench.workload import Message, Prompt
 from outrider.engine.models.base import Rows
-from outrider.engine.models.registry import ModelSettings, load_model
+from outrider.engine.models.registry import load_model
+from outrider.engine.models.settings import ModelSettings
 from outrider.engine.tokenizer import Tokenizer
 from outrider.errors import UnwritableOutput
 from outrider.records.evidence import Evidence

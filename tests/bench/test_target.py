@@ -9,7 +9,7 @@ import pytest
 
 from outrider.bench.target import Target, load_target, tokenized, usable_cores
 from outrider.bench.workload import Message, Prompt
-from outrider.engine.models.registry import ModelSettings
+from outrider.engine.models.settings import ModelSettings
 from outrider.engine.models.store import ModelFiles
 from outrider.engine.tokenizer import Tokenizer
 from outrider.errors import CorruptFile, InvalidWorkload, NotEnoughMemory

@@ -94,10 +94,10 @@ def test_every_answer_is_that_of_plain_decoding_seed_by_seed(k: int, share_right
 @pytest.mark.parametrize("prefix_caching", [False, True])
 def test_so_it_is_where_requests_give_way_and_are_computed_again(prefix_caching: bool) -> None:
     drafter = partly_right(0.7, seed=1)
-    model = SoftModel(num_blocks=6)
+    model = SoftModel(num_blocks=5)
     engine, _ = engine_of(model, drafter, 4, prefix_caching=prefix_caching)
     assert answers(engine) == PLAIN
-    assert engine.scheduler.preemptions > 2
+    assert engine.scheduler.preemptions > 1
 
 
 def advance(engine: Engine, sequence: Sequence) -> list[Update]:

@@ -22,6 +22,7 @@ from outrider.engine.drafting.none import NoDrafter
 from outrider.engine.models.base import Rows, TargetModel
 from outrider.engine.models.eager import EagerDecoder
 from outrider.engine.models.fused import FusedDecoder
+from outrider.engine.models.packing import PACKINGS
 from outrider.engine.models.safetensors_source import SafetensorsSource
 from outrider.engine.models.source import open_weights
 from outrider.engine.sampling import SamplingParameters
@@ -73,9 +74,11 @@ def answer_all(
     return outputs, steps
 
 
-def fused(folder: Path, dtype: torch.dtype) -> TargetModel:
+def fused(folder: Path, dtype: str) -> TargetModel:
     source = SafetensorsSource(folder)
-    return FusedDecoder(source, dtype=dtype, num_blocks=SEQUENCES, max_length=50, threads=2)
+    return FusedDecoder(
+        source, packing=PACKINGS[dtype], num_blocks=SEQUENCES, max_length=50, threads=2
+    )
 
 
 def eager(folder: Path) -> TargetModel:
@@ -87,8 +90,10 @@ def eager(folder: Path) -> TargetModel:
 
 
 MODELS: dict[str, Callable[[Path], TargetModel]] = {
-    "fused float32": lambda folder: fused(folder, torch.float32),
-    "fused bfloat16": lambda folder: fused(folder, torch.bfloat16),
+    "fused float32": lambda folder: fused(folder, "float32"),
+    "fused bfloat16": lambda folder: fused(folder, "bfloat16"),
+    "fused int8": lambda folder: fused(folder, "int8"),
+    "fused int4": lambda folder: fused(folder, "int4"),
     "torch float32": eager,
 }
 
@@ -247,7 +252,7 @@ MIXED: dict[str, dict[str, Any]] = {
 
 @pytest.fixture(scope="module")
 def mixed(checkpoint: Callable[..., Path]) -> tuple[TargetModel, Outputs]:
-    model = fused(checkpoint(vocab_size=VOCABULARY, num_hidden_layers=2), torch.float32)
+    model = fused(checkpoint(vocab_size=VOCABULARY, num_hidden_layers=2), "float32")
     return model, answer_mixed(model, NoDrafter(), 0)
 
 
@@ -274,7 +279,7 @@ def test_the_real_model_in_float32_speculates_without_changing_a_token(smollm2: 
     source = open_weights(smollm2)
     threads = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else 1
     model = FusedDecoder(
-        source, dtype=torch.float32, num_blocks=16, max_length=1_024, threads=threads
+        source, packing=PACKINGS["float32"], num_blocks=16, max_length=1_024, threads=threads
     )
     for prompt in bundled_workload().prompts:
         outputs = []

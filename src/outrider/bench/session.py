@@ -12,7 +12,7 @@ from outrider.bench.comparison_run import ComparisonRun, planned_requests
 from outrider.bench.environment import capture_environment
 from outrider.bench.target import Target, load_target, tokenized
 from outrider.bench.workload import Prompt
-from outrider.engine.models.registry import ModelSettings
+from outrider.engine.models.settings import ModelSettings
 from outrider.engine.models.source import open_weights
 from outrider.engine.models.store import cache_directory, locate_model
 from outrider.engine.tokenizer import Tokenizer

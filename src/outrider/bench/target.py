@@ -8,7 +8,8 @@ import psutil
 
 from outrider.bench.workload import Prompt
 from outrider.engine.models.base import TargetModel
-from outrider.engine.models.registry import ModelSettings, load_model, resolve
+from outrider.engine.models.registry import load_model, resolve
+from outrider.engine.models.settings import ModelSettings
 from outrider.engine.models.source import open_weights
 from outrider.engine.models.store import ModelFiles
 from outrider.engine.tokenizer import Tokenizer

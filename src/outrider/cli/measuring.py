@@ -14,7 +14,8 @@ from outrider.bench.target import usable_cores
 from outrider.bench.workload import Prompt
 from outrider.cli.output import Output
 from outrider.cli.progress import RunProgress
-from outrider.engine.models.registry import ModelSettings, resolve
+from outrider.engine.models.registry import resolve
+from outrider.engine.models.settings import ModelSettings
 from outrider.errors import NotLossless
 from outrider.records.evidence import Evidence
 from outrider.records.evidence_reader import read_evidence

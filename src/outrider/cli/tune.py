@@ -48,7 +48,9 @@ def tune(
     seed: Annotated[Whole, typer.Option(help="Orders the requests.  [default: 0]")] = None,
     max_tokens: Annotated[Whole, typer.Option(help="Cap on every answer.")] = None,
     quick: Annotated[bool, typer.Option("--quick", help="Smoke run: 6 prompts, 1 repeat.")] = False,
-    dtype: Annotated[Text, typer.Option(help="auto, bfloat16 or float32.  [default: auto]")] = None,
+    dtype: Annotated[
+        Text, typer.Option(help="auto, bfloat16, float32, int8 or int4.  [default: auto]")
+    ] = None,
     output: Annotated[
         Path | None, typer.Option(help="Evidence file to write.  [default: named after the run]")
     ] = None,

@@ -9,7 +9,7 @@ from torch.nn import functional
 
 from outrider.engine.kernels.arguments import SPAN, Cache
 from outrider.engine.kernels.attention import attend, scratch_numbers, softmax
-from outrider.engine.kernels.panel import PANEL
+from outrider.engine.kernels.formats.base import PANEL
 
 TOKENS = 3 * SPAN
 TABLE = (4, 0, 2)

@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 from numba import njit
 
-from outrider.engine.kernels.block import LANES
 from outrider.engine.kernels.exponential import exponentiate
+from outrider.engine.kernels.vectors import LANES
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 Exponentiate = Callable[[Floats, int, int, int], None]

@@ -4,8 +4,10 @@ import torch
 from tests.engine.kernels.arrays import random
 from torch.nn import functional
 
+from outrider.engine.kernels.formats.base import PANEL
+from outrider.engine.kernels.formats.registry import FORMATS
 from outrider.engine.kernels.gate import gated_product
-from outrider.engine.kernels.panel import PANEL, pack
+from outrider.engine.kernels.panel import pack
 
 
 @pytest.mark.parametrize("gelu", [False, True], ids=["silu", "gelu"])
@@ -19,7 +21,7 @@ def test_the_gated_product_is_that_of_torch_and_stays_within_its_columns(
     x = random(6, 20, scale=scale)
     out, scratch = np.full((6, columns), np.nan, np.float32), np.empty((6, 3 * PANEL), np.float32)
     for p in range(2):
-        panels = pack(gate, torch.float32)[p], pack(up, torch.float32)[p]
+        panels = pack(gate, FORMATS["float32"])[p], pack(up, FORMATS["float32"])[p]
         gated_product(*panels, x, gelu, scratch, out, p * PANEL)
     inputs = torch.from_numpy(x).double()
     gated = inputs @ gate.double().T

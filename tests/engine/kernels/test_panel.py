@@ -6,15 +6,16 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from outrider.engine.kernels.block import LANES
-from outrider.engine.kernels.panel import MORE, PANEL, ZERO, pack, panel_product, strip_product
+from outrider.engine.kernels.formats.base import PANEL
+from outrider.engine.kernels.formats.registry import FORMATS
+from outrider.engine.kernels.panel import MORE, ZERO, pack, panel_product, strip_product
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def product(weight: torch.Tensor, x: Array, dtype: torch.dtype = torch.float32) -> Array:
+def product(weight: torch.Tensor, x: Array, name: str = "float32") -> Array:
     """`x @ weight.T` by panels."""
-    packed = pack(weight, dtype)
+    packed = pack(weight, FORMATS[name])
     out = np.empty((len(x), len(packed) * PANEL), np.float32)
     for p, panel in enumerate(packed):
         panel_product(panel, x, out, p * PANEL)
@@ -29,32 +30,26 @@ def random_operands(outputs: int, depth: int, rows: int) -> tuple[torch.Tensor, 
 
 def test_a_weight_is_packed_with_its_outputs_side_by_side() -> None:
     weight = torch.arange(float(3 * PANEL * 2)).view(3 * PANEL, 2)
-    packed = pack(weight, torch.float32)
+    packed = pack(weight, FORMATS["float32"])
     assert packed.shape == (3, 2, PANEL)
     for output, k in ((0, 0), (1, 0), (PANEL, 1), (2 * PANEL + 5, 1)):
         assert packed[output // PANEL, k, output % PANEL] == weight[output, k]
 
 
 def test_a_last_panel_is_filled_with_zeros() -> None:
-    packed = pack(torch.ones(PANEL + 3, 5), torch.float32)
+    packed = pack(torch.ones(PANEL + 3, 5), FORMATS["float32"])
     assert packed.shape == (2, 5, PANEL)
     assert (packed[1, :, :3] == 1).all()
     assert (packed[1, :, 3:] == 0).all()
 
 
-def test_two_bfloat16_outputs_are_packed_as_the_halves_of_a_pair() -> None:
-    weight = torch.zeros(PANEL, 1)
-    weight[3], weight[3 + LANES] = -1.0, 2.0
-    packed = pack(weight, torch.bfloat16)
-    assert packed.dtype == np.uint32
-    assert packed.shape == (1, 1, LANES)
-    assert packed[0, 0, 3] == 0x4000BF80
-    assert np.count_nonzero(packed) == 1
-
-
-def test_a_float32_weight_is_rounded_to_the_nearest_bfloat16() -> None:
-    packed = pack(torch.tensor([[1.0 + 2**-8 + 2**-20], [1.0 + 2**-9]]), torch.bfloat16)
-    assert packed[0, 0, :2].tolist() == [0x3F81, 0x3F80]  # their partners are padding
+def test_a_large_weight_is_packed_part_by_part_to_the_same_panels() -> None:
+    weight, _ = random_operands(150 * PANEL + 3, 3, 1)
+    whole = pack(weight, FORMATS["int8"])
+    assert whole.shape[0] == 151
+    for panel in (0, 63, 64, 127, 128, 150):
+        part = weight[panel * PANEL : (panel + 1) * PANEL]
+        assert np.array_equal(whole[panel], pack(part, FORMATS["int8"])[0])
 
 
 @settings(deadline=None, max_examples=60)
@@ -62,40 +57,42 @@ def test_a_float32_weight_is_rounded_to_the_nearest_bfloat16() -> None:
     rows=st.integers(0, 40),
     depth=st.integers(1, 130),
     outputs=st.integers(1, 3 * PANEL),
-    dtype=st.sampled_from([torch.float32, torch.bfloat16]),
+    name=st.sampled_from(["float32", "bfloat16"]),
     seed=st.integers(0, 9),
 )
 def test_the_product_of_whole_numbers_is_exact(
-    rows: int, depth: int, outputs: int, dtype: torch.dtype, seed: int
+    rows: int, depth: int, outputs: int, name: str, seed: int
 ) -> None:
     random = np.random.default_rng(seed)
     weight = random.integers(-100, 101, (outputs, depth)).astype(np.float32)
     x = random.integers(-100, 101, (rows, depth)).astype(np.float32)
-    seen = product(torch.from_numpy(weight), x, dtype)
+    seen = product(torch.from_numpy(weight), x, name)
     assert np.array_equal(seen[:, :outputs], x @ weight.T)
     assert (seen[:, outputs:] == 0).all()
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16], ids=["float32", "bfloat16"])
-def test_the_product_is_that_of_float64_but_for_rounding(dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("name", ["float32", "bfloat16"])
+def test_the_product_is_that_of_float64_but_for_rounding(name: str) -> None:
     weight, x = random_operands(2 * PANEL, 576, 9)
-    exact = x.astype(np.float64) @ weight.to(dtype).double().numpy().T
-    np.testing.assert_allclose(product(weight, x, dtype), exact, atol=1e-4)
+    exact = x.astype(np.float64) @ weight.to(getattr(torch, name)).double().numpy().T
+    np.testing.assert_allclose(product(weight, x, name), exact, atol=1e-4)
 
 
-def test_a_row_is_bit_for_bit_the_same_alone_and_among_any_others() -> None:
-    weight, x = random_operands(PANEL, 576, 60)
-    together = product(weight, x)
+@pytest.mark.parametrize("name", FORMATS)
+@pytest.mark.parametrize("depth", [576, 77])
+def test_a_row_is_bit_for_bit_the_same_alone_and_among_any_others(name: str, depth: int) -> None:
+    weight, x = random_operands(PANEL, depth, 60)
+    together = product(weight, x, name)
     for start in range(60):
         for rows in (1, 2, 7, 12, 13, 24, 25):
-            part = product(weight, x[start : start + rows])
+            part = product(weight, x[start : start + rows], name)
             assert np.array_equal(part, together[start : start + rows])
 
 
 def test_only_the_columns_of_the_panel_are_written() -> None:
     weight, x = random_operands(PANEL, 10, 5)
     out = np.full((5, 3 * PANEL), -1, np.float32)
-    panel_product(pack(weight, torch.float32)[0], x, out, PANEL)
+    panel_product(pack(weight, FORMATS["float32"])[0], x, out, PANEL)
     assert (out[:, :PANEL] == -1).all()
     assert (out[:, 2 * PANEL :] == -1).all()
     assert np.array_equal(out[:, PANEL : 2 * PANEL], product(weight, x))

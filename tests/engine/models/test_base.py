@@ -14,6 +14,7 @@ from tests.engine.models.tiny import CASES
 from outrider.engine.models.base import Rows, TargetModel, blocks_for
 from outrider.engine.models.eager import EagerDecoder
 from outrider.engine.models.fused import FusedDecoder
+from outrider.engine.models.packing import PACKINGS
 from outrider.engine.models.safetensors_source import SafetensorsSource
 
 SHAPES: dict[str, dict[str, Any]] = {
@@ -38,7 +39,7 @@ Reference = Callable[[Path, list[int]], torch.Tensor]
 def fused(folder: Path) -> TargetModel:
     return FusedDecoder(
         SafetensorsSource(folder),
-        dtype=torch.float32,
+        packing=PACKINGS["float32"],
         num_blocks=NUM_BLOCKS,
         max_length=LONG + 3,
         threads=2,

@@ -11,19 +11,20 @@ from tests.engine.models.tiny import CASES
 from outrider.engine.models.base import Rows, blocks_for
 from outrider.engine.models.fused import FusedDecoder
 from outrider.engine.models.fused_batch import PASS_ROWS
+from outrider.engine.models.packing import PACKINGS
 from outrider.engine.models.safetensors_source import SafetensorsSource
 
 LENGTH = 140
 NUM_BLOCKS = 9
 STRAIGHT, SHUFFLED, OTHER = (0, 1, 2), (7, 3, 5), (8, 2, 6)
-DTYPES = (torch.float32, torch.bfloat16)
-dtypes = pytest.mark.parametrize("dtype", DTYPES, ids=["float32", "bfloat16"])
+dtypes = pytest.mark.parametrize("dtype", PACKINGS)
+unchanged = pytest.mark.parametrize("dtype", ["float32", "bfloat16"])  # of rounded checkpoints
 families = pytest.mark.parametrize("case", ["llama", "qwen 2, windows, tied", "qwen 3", "gemma 3"])
 
 
 def load(
     folder: Path,
-    dtype: torch.dtype = torch.float32,
+    dtype: str = "float32",
     *,
     threads: int = 1,
     num_blocks: int = NUM_BLOCKS,
@@ -31,7 +32,7 @@ def load(
 ) -> FusedDecoder:
     return FusedDecoder(
         SafetensorsSource(folder),
-        dtype=dtype,
+        packing=PACKINGS[dtype],
         num_blocks=num_blocks,
         max_length=max_length,
         threads=threads,
@@ -71,7 +72,7 @@ def chunks(total: int, sizes: list[int]) -> Iterator[tuple[int, int]]:
 @families
 @pytest.mark.parametrize("threads", [1, 3])
 def test_a_row_is_bit_for_bit_the_same_alone_and_in_runs_of_any_length(
-    case: str, dtype: torch.dtype, threads: int, checkpoint: Callable[..., Path]
+    case: str, dtype: str, threads: int, checkpoint: Callable[..., Path]
 ) -> None:
     folder, tokens = checkpoint(**CASES[case]), random_tokens(LENGTH)
     alone = row_by_row(load(folder, dtype), tokens)
@@ -84,7 +85,7 @@ def test_a_row_is_bit_for_bit_the_same_alone_and_in_runs_of_any_length(
 @dtypes
 @families
 def test_a_row_is_the_same_beside_other_requests_and_wherever_its_blocks_lie(
-    case: str, dtype: torch.dtype, checkpoint: Callable[..., Path]
+    case: str, dtype: str, checkpoint: Callable[..., Path]
 ) -> None:
     folder = checkpoint(**CASES[case])
     tokens, others = random_tokens(LENGTH), random_tokens(LENGTH, seed=8)
@@ -147,9 +148,9 @@ def test_more_threads_than_cores_agree_pass_after_pass(checkpoint: Callable[...,
         assert torch.equal(run(crowded, tokens), expected)
 
 
-@dtypes
+@unchanged
 def test_a_context_of_thousands_of_tokens_is_that_of_transformers_and_exact(
-    dtype: torch.dtype, checkpoint: Callable[..., Path], reference: Callable[..., torch.Tensor]
+    dtype: str, checkpoint: Callable[..., Path], reference: Callable[..., torch.Tensor]
 ) -> None:
     length = 4_100
     folder = checkpoint(
@@ -171,14 +172,14 @@ def test_bfloat16_weights_equal_float32_weights_that_were_rounded_to_bfloat16(
 ) -> None:
     tokens = random_tokens(70)
     exact, rounded = checkpoint(**CASES[case]), checkpoint(**CASES[case], rounded=True)
-    seen = run(load(exact, torch.bfloat16), tokens)
+    seen = run(load(exact, "bfloat16"), tokens)
     assert torch.equal(seen, run(load(rounded), tokens))
     assert not torch.equal(seen, run(load(exact), tokens))
 
 
 @dtypes
 def test_overwriting_rejected_drafts_is_bit_for_bit_as_if_they_had_never_been(
-    dtype: torch.dtype, checkpoint: Callable[..., Path]
+    dtype: str, checkpoint: Callable[..., Path]
 ) -> None:
     tokens = random_tokens(LENGTH)
     clean = row_by_row(load(checkpoint(), dtype), tokens)

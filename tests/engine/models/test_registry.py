@@ -8,15 +8,9 @@ from tests.engine.models.configs import config_of
 from outrider.engine.models.base import Rows
 from outrider.engine.models.eager import EagerDecoder
 from outrider.engine.models.fused import FusedDecoder
-from outrider.engine.models.registry import (
-    BACKENDS,
-    DTYPES,
-    ModelSettings,
-    check_memory,
-    load_model,
-    resolve,
-)
+from outrider.engine.models.registry import BACKENDS, check_memory, load_model, resolve
 from outrider.engine.models.safetensors_source import SafetensorsSource
+from outrider.engine.models.settings import ModelSettings
 from outrider.errors import CorruptFile, InvalidSetting, NotEnoughMemory
 
 GIB = 2**30
@@ -31,8 +25,10 @@ LARGE = config_of(
 )
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
-@pytest.mark.parametrize("dtype", DTYPES)
+EACH = [(name, dtype) for name, backend in BACKENDS.items() for dtype in backend.dtypes]
+
+
+@pytest.mark.parametrize(("backend", "dtype"), EACH)
 def test_names_that_are_given_stay_as_they_are(backend: str, dtype: str) -> None:
     assert resolve(ModelSettings(backend=backend, dtype=dtype)) == (backend, dtype)
 
@@ -40,7 +36,7 @@ def test_names_that_are_given_stay_as_they_are(backend: str, dtype: str) -> None
 def test_auto_stands_for_names_that_exist() -> None:
     backend, dtype = resolve(ModelSettings())
     assert backend in BACKENDS
-    assert dtype in DTYPES
+    assert dtype in BACKENDS[backend].dtypes
     assert backend == ("torch" if torch.cuda.is_available() else "fused")
 
 
@@ -52,7 +48,14 @@ def test_auto_takes_bfloat16_for_the_fused_kernels_on_any_cpu() -> None:
     ("settings", "message"),
     [
         (ModelSettings(backend="gpu"), "--backend gpu; expected auto or one of fused, torch;"),
-        (ModelSettings(dtype="int8"), "--dtype int8; expected auto or one of bfloat16, float32;"),
+        (
+            ModelSettings(backend="fused", dtype="int2"),
+            "--dtype int2; expected auto or one of bfloat16, float32, int8, int4;",
+        ),
+        (
+            ModelSettings(backend="torch", dtype="int8"),
+            "--backend torch with --dtype int8; expected auto or one of bfloat16, float32;",
+        ),
     ],
 )
 def test_an_unknown_name_is_refused_with_the_valid_ones(
@@ -64,19 +67,16 @@ def test_an_unknown_name_is_refused_with_the_valid_ones(
         load_model(tmp_path, settings)
 
 
-@pytest.mark.parametrize(
-    ("backend", "kind"), [("fused", FusedDecoder), ("torch", EagerDecoder), ("auto", object)]
-)
-@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize(("backend", "dtype"), [*EACH, ("auto", "float32"), ("auto", "auto")])
 def test_a_model_is_loaded_as_the_settings_say(
-    backend: str, kind: type, dtype: str, checkpoint: Callable[..., Path]
+    backend: str, dtype: str, checkpoint: Callable[..., Path]
 ) -> None:
     settings = ModelSettings(backend=backend, dtype=dtype, threads=2, num_blocks=3, max_length=9)
     model = load_model(checkpoint(), settings)
-    assert isinstance(model, kind)
+    kinds = {"fused": FusedDecoder, "torch": EagerDecoder}
+    assert isinstance(model, kinds[resolve(settings)[0]])
     assert model.max_length == 9
     assert model.num_blocks == 3
-    assert model.dtype == DTYPES[dtype]
     assert model.config == SafetensorsSource(checkpoint()).config
     # The last block exists.
     rows = Rows([5] * 9, range(9), [0] * 9, [[2]], [8])
@@ -97,11 +97,13 @@ def test_the_room_is_the_only_thing_that_changes_with_it() -> None:
 @pytest.mark.parametrize(
     ("dtype", "sequences", "expected"),
     [
-        # 1.25 GiB of weights times 2 or 4 bytes, half as much again to pack
-        # them, and 1 GiB for each sequence.
-        ("bfloat16", 1, "4.8 GiB for weights and cache"),
-        ("bfloat16", 4, "7.8 GiB for weights and cache"),
-        ("float32", 1, "8.5 GiB for weights and cache"),
+        # 1.25 GiB of weights times 2 or 4 bytes, 8 bytes for each of the 1 GiB of the embedding
+        # to pack it, and 1 GiB for each sequence.
+        ("bfloat16", 1, "11.5 GiB for weights and cache"),
+        ("bfloat16", 4, "14.5 GiB for weights and cache"),
+        ("float32", 1, "14.0 GiB for weights and cache"),
+        # A quarter of the weights in 5 bits, the head in 8.5, the embedding in 16.
+        ("int4", 1, "12.2 GiB for weights and cache"),
     ],
 )
 def test_too_little_memory_is_told_with_what_is_free_and_what_is_needed(
@@ -116,7 +118,7 @@ def test_too_little_memory_is_told_with_what_is_free_and_what_is_needed(
 
 def test_memory_is_enough_from_the_very_byte_on_that_is_needed() -> None:
     settings = ModelSettings("fused", "bfloat16").with_room(1024)
-    needed = LARGE.parameters * 3 + GIB
+    needed = LARGE.parameters * 2 + 8 * LARGE.vocab_size * LARGE.hidden_size + GIB
     check_memory(LARGE, settings, needed)
     with pytest.raises(NotEnoughMemory):
         check_memory(LARGE, settings, needed - 1)
@@ -135,7 +137,7 @@ def test_a_token_takes_keys_and_values_in_every_layer_as_its_backend_keeps_them(
     backend: str, dtype: str, size: int, values: int, bytes_per_value: int
 ) -> None:
     config = config_of(num_layers=30, num_kv_heads=3, head_dim=size)
-    taken = BACKENDS[backend].kv_bytes_per_token(config, DTYPES[dtype])
+    taken = BACKENDS[backend].kv_bytes_per_token(config, dtype)
     assert taken == 30 * 3 * values * bytes_per_value
 
 

@@ -12,9 +12,10 @@ import numpy as np
 
 from outrider.engine.compiling import compiled
 from outrider.engine.kernels.arguments import SPAN
-from outrider.engine.kernels.block import LANES
 from outrider.engine.kernels.exponential import exponentiate
-from outrider.engine.kernels.panel import MORE, PANEL, ZERO, strip_product
+from outrider.engine.kernels.formats.base import PANEL
+from outrider.engine.kernels.panel import MORE, ZERO, strip_product
+from outrider.engine.kernels.vectors import LANES
 
 
 @compiled(fastmath=True)

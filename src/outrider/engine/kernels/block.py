@@ -1,13 +1,11 @@
 """The one vector kernel: a small block of a matrix product, its sums held in registers.
 
-Written in LLVM's vector types, which every CPU that numba targets can lower; numba's own
-vectorizer neither keeps a block's accumulators in registers nor prefetches.
-
 Every output is one chain of fused multiply-adds over k = 0 … depth-1, whatever the number of rows.
 A row's result is therefore bit for bit the same alone and in a batch, which makes speculative
 decoding on these kernels reproduce plain decoding exactly.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,63 +14,27 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-LANES = 16
-"""float32 values in one vector."""
+from outrider.engine.kernels.formats.base import WeightFormat
+from outrider.engine.kernels.formats.bfloat16 import widen_high, widen_low
+from outrider.engine.kernels.formats.registry import FORMAT_OF
+from outrider.engine.kernels.vectors import (
+    FLOAT,
+    INDEX,
+    LANES,
+    VECTOR,
+    index,
+    load,
+    multiply_add,
+    spread,
+)
 
-SUM_VECTORS = 24 if binding.get_host_cpu_features().get("avx512f") else 4
-"""Vectors of sums that stay in registers.
+MOST_ROWS = 12 if binding.get_host_cpu_features().get("avx512f") else 2
+"""Rows whose sums stay in registers, two vectors each.
 
 Of 32 registers as wide, or of 16 that hold a half (AVX2) or 32 that hold a quarter (NEON): beside 6
-there, two vectors of weights and a row's input do not fit. On AVX2 that halved the speed or worse.
+sums there, two vectors of weights and a row's input do not fit. On AVX2 that halved the speed or
+worse.
 """
-
-_FLOAT = ir.FloatType()
-_VECTOR = ir.VectorType(_FLOAT, LANES)
-_PAIRS = ir.VectorType(ir.IntType(32), LANES)
-_INDEX = ir.IntType(64)
-_INT32 = ir.IntType(32)
-_BYTES = ir.IntType(8).as_pointer()
-
-
-def _index(value: int) -> Any:
-    return ir.Constant(_INDEX, value)
-
-
-def _widen_low(builder: Any, pairs: Any, wide: Any) -> Any:
-    """The float32 of the bfloat16 in the low half of each 32-bit integer: its bits on top."""
-    shift = ir.Constant(pairs.type, 16 if wide is _FLOAT else [16] * LANES)
-    return builder.bitcast(builder.shl(pairs, shift), wide)
-
-
-def _widen_high(builder: Any, pairs: Any, wide: Any) -> Any:
-    """The float32 of the bfloat16 in the high half, which stands where it must already."""
-    mask = ir.Constant(pairs.type, 0xFFFF0000 if wide is _FLOAT else [0xFFFF0000] * LANES)
-    return builder.bitcast(builder.and_(pairs, mask), wide)
-
-
-def _spread(builder: Any, scalar: Any) -> Any:
-    """A vector with `scalar` in every lane."""
-    undefined = ir.Constant(_VECTOR, ir.Undefined)
-    first = builder.insert_element(undefined, scalar, ir.Constant(_INT32, 0))
-    every_lane = ir.Constant(ir.VectorType(_INT32, LANES), None)
-    return builder.shuffle_vector(first, undefined, every_lane)
-
-
-def _prefetch(builder: Any, address: Any) -> None:
-    function = cgutils.get_or_insert_function(
-        builder.module,
-        ir.FunctionType(ir.VoidType(), [_BYTES, _INT32, _INT32, _INT32]),
-        "llvm.prefetch.p0",
-    )
-    read, keep, data = (ir.Constant(_INT32, flag) for flag in (0, 3, 1))
-    builder.call(function, [address, read, keep, data])
-
-
-def _multiply_add(builder: Any, a: Any, b: Any, total: Any) -> Any:
-    function = cgutils.get_or_insert_function(
-        builder.module, ir.FunctionType(_VECTOR, [_VECTOR] * 3), f"llvm.fma.v{LANES}f32"
-    )
-    return builder.call(function, [a, b, total])
 
 
 @intrinsic
@@ -82,11 +44,21 @@ def as_float32(_typing: Any, value: Any, half: Any) -> Any:
     def codegen(_context: Any, builder: Any, signature: Any, args: Any) -> Any:
         if signature.args[0] != types.uint32:
             return args[0]
-        low = _widen_low(builder, args[0], _FLOAT)
-        high = _widen_high(builder, args[0], _FLOAT)
-        return builder.select(builder.icmp_signed("==", args[1], _index(0)), low, high)
+        low = widen_low(builder, args[0], FLOAT)
+        high = widen_high(builder, args[0], FLOAT)
+        return builder.select(builder.icmp_signed("==", args[1], index(0)), low, high)
 
     return types.float32(value, types.intp), codegen
+
+
+@intrinsic
+def inputs_per_line(_typing: Any, matrix: Any) -> Any:
+    """How many inputs each line of a packed `matrix` holds, int64."""
+
+    def codegen(_context: Any, _builder: Any, signature: Any, _args: Any) -> Any:
+        return index(FORMAT_OF[signature.args[0].dtype].inputs_per_line)
+
+    return types.intp(matrix), codegen
 
 
 @intrinsic
@@ -102,7 +74,6 @@ def multiply_block(
     out_row: Any,
     out_column: Any,
     rows: Any,
-    vectors: Any,
     more: Any,
     ahead: Any,
 ) -> Any:
@@ -112,42 +83,37 @@ def multiply_block(
     is the same chain of operations as in one: storing a float32 and loading it changes nothing.
     While a weight is used, the one `ahead` bytes behind it is asked for.
 
-    The blocks begin at the given rows and columns (`matrix` at row 0) and are [rows, W], [rows,
-    depth] and [depth, W], with W = vectors x LANES, `vectors` a literal and 1 <= rows <=
-    SUM_VECTORS / vectors: each such shape is compiled with its sums in registers. `matrix` holds
-    float32 or pairs of bfloat16 in uint32, as `panel.pack` makes them: [depth, W / 2], `vectors`
-    even; the others float32. Nothing is bounds-checked.
+    The blocks begin at the given rows and columns (`matrix` at its first line) and are [rows,
+    PANEL], [rows, depth] and [depth, PANEL], with 1 <= rows <= MOST_ROWS: each number of rows is
+    compiled with its sums in registers. `matrix` is in one of the `FORMATS`, the others are
+    float32. Nothing is bounds-checked.
     """
-    if not isinstance(vectors, types.IntegerLiteral):
-        return None
-    width = vectors.literal_value
     numbers = (types.intp, types.intp)
-    # The literal stays in the signature: numba keeps one compiled body for each signature.
-    numbers_after = (types.intp, vectors, types.boolean, types.intp)
-    signature = types.void(matrix, *numbers, x, *numbers, out, *numbers, *numbers_after)
+    signature = types.void(
+        matrix, *numbers, x, *numbers, out, *numbers, types.intp, types.boolean, types.intp
+    )
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         weights, inputs, outputs = (
             context.make_array(signature.args[i])(context, builder, args[i]) for i in (0, 3, 6)
         )
         block = _Block(
-            dtype=signature.args[0].dtype,
-            vectors=width,
-            weights=_element(builder, weights, _index(0), args[1]),
+            format=FORMAT_OF[signature.args[0].dtype],
+            weights=_element(builder, weights, index(0), args[1]),
             weights_stride=builder.extract_value(weights.shape, 1),
             depth=args[2],
             inputs=_element(builder, inputs, args[4], args[5]),
             inputs_stride=builder.extract_value(inputs.shape, 1),
             outputs=_element(builder, outputs, args[7], args[8]),
             outputs_stride=builder.extract_value(outputs.shape, 1),
-            more=args[11],
-            ahead=args[12],
+            more=args[10],
+            ahead=args[11],
         )
         done = builder.append_basic_block("done")
         choice = builder.switch(args[9], done)
-        for count in range(1, SUM_VECTORS // width + 1):
+        for count in range(1, MOST_ROWS + 1):
             case = builder.append_basic_block(f"rows{count}")
-            choice.add_case(_index(count), case)
+            choice.add_case(index(count), case)
             builder.position_at_end(case)
             block.emit(builder, count)
             builder.branch(done)
@@ -167,8 +133,7 @@ def _element(builder: Any, array: Any, row: Any, column: Any) -> Any:
 class _Block:
     """The LLVM values of a block product: addresses of first elements, strides in elements."""
 
-    dtype: Any
-    vectors: int
+    format: WeightFormat
     weights: Any
     weights_stride: Any
     depth: Any
@@ -181,48 +146,54 @@ class _Block:
 
     def emit(self, builder: Any, rows: int) -> None:
         """The code of the product for `rows` rows."""
-        width = self.vectors
         sums = [
-            [cgutils.alloca_once_value(builder, self._first(builder, r, v)) for v in range(width)]
-            for r in range(rows)
+            [cgutils.alloca_once_value(builder, self._first(builder, row, part)) for part in (0, 1)]
+            for row in range(rows)
         ]
-        with cgutils.for_range(builder, self.depth, intp=_INDEX) as loop:
-            parts = self._weights(builder, loop.index)
-            for r in range(rows):
-                at = builder.add(builder.mul(self.inputs_stride, _index(r)), loop.index)
-                scalar = _spread(builder, builder.load(builder.gep(self.inputs, [at])))
-                for v, part in enumerate(parts):
-                    total = _multiply_add(builder, scalar, part, builder.load(sums[r][v]))
-                    builder.store(total, sums[r][v])
-        for r in range(rows):
-            for v in range(width):
-                builder.store(builder.load(sums[r][v]), self._output(builder, r, v), align=4)
-
-    def _output(self, builder: Any, row: int, vector: int) -> Any:
-        """The address of one vector of the result."""
-        at = builder.add(builder.mul(self.outputs_stride, _index(row)), _index(vector * LANES))
-        return builder.bitcast(builder.gep(self.outputs, [at]), _VECTOR.as_pointer())
-
-    def _first(self, builder: Any, row: int, vector: int) -> Any:
-        """What one vector of sums begins with."""
-        held = builder.load(self._output(builder, row, vector), align=4)
-        return builder.select(self.more, held, ir.Constant(_VECTOR, None))
-
-    def _weights(self, builder: Any, k: Any) -> list[Any]:
-        """The vectors of row `k`, the same row some way ahead being asked for."""
-        paired = self.dtype == types.uint32
-        loads = self.vectors // 2 if paired else self.vectors
-        stored = _PAIRS if paired else _VECTOR
-        line = builder.gep(self.weights, [builder.mul(k, self.weights_stride)])
-        vectors = []
-        for load in range(loads):
-            address = builder.gep(line, [_index(load * LANES)])
-            ahead = builder.gep(builder.bitcast(address, _BYTES), [self.ahead])
-            _prefetch(builder, ahead)
-            value = builder.load(builder.bitcast(address, stored.as_pointer()), align=4)
-            if paired:
-                vectors.append(_widen_low(builder, value, _VECTOR))
-                vectors.append(_widen_high(builder, value, _VECTOR))
+        per_line = self.format.inputs_per_line
+        last = builder.add(self.depth, index(per_line - 1))
+        with cgutils.for_range(builder, builder.sdiv(last, index(per_line)), intp=INDEX) as lines:
+            at = builder.mul(lines.index, self.weights_stride)
+            line = builder.gep(self.weights, [at])
+            opened = self.format.open_line(builder, line, self.ahead)
+            if per_line == 1:
+                self._add(builder, sums, line, opened, index(0), lines.index)
             else:
-                vectors.append(value)
-        return vectors
+                first = builder.mul(lines.index, index(per_line))
+                left = builder.sub(self.depth, first)
+                full = builder.icmp_signed("<", index(per_line), left)
+                count = builder.select(full, index(per_line), left)
+                with cgutils.for_range(builder, count, intp=INDEX) as inputs:
+                    k = builder.add(first, inputs.index)
+                    self._add(builder, sums, line, opened, inputs.index, k)
+        for row, parts in enumerate(sums):
+            for part, total in enumerate(parts):
+                builder.store(builder.load(total), self._output(builder, row, part), align=4)
+
+    def _add(
+        self,
+        builder: Any,
+        sums: Sequence[Sequence[Any]],
+        line: Any,
+        opened: tuple[Any, ...],
+        k_of_line: Any,
+        k: Any,
+    ) -> None:
+        """Add the products of one input to the sums."""
+        weights = self.format.read(builder, line, opened, k_of_line, self.ahead)
+        for row, parts in enumerate(sums):
+            at = builder.add(builder.mul(self.inputs_stride, index(row)), k)
+            scalar = spread(builder, builder.load(builder.gep(self.inputs, [at])))
+            for total, weight in zip(parts, weights, strict=True):
+                added = multiply_add(builder, scalar, weight, builder.load(total))
+                builder.store(added, total)
+
+    def _output(self, builder: Any, row: int, part: int) -> Any:
+        """The address of one vector of the result."""
+        at = builder.add(builder.mul(self.outputs_stride, index(row)), index(part * LANES))
+        return builder.bitcast(builder.gep(self.outputs, [at]), VECTOR.as_pointer())
+
+    def _first(self, builder: Any, row: int, part: int) -> Any:
+        """What one vector of sums begins with."""
+        held = load(builder, self._output(builder, row, part))
+        return builder.select(self.more, held, ir.Constant(VECTOR, None))

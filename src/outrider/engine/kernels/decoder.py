@@ -14,10 +14,11 @@ from outrider.engine.compiling import compiled
 from outrider.engine.kernels.arguments import Cache
 from outrider.engine.kernels.attention import attend
 from outrider.engine.kernels.block import as_float32
+from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.gate import gated_product
 from outrider.engine.kernels.heads import prepare_heads, store_heads
 from outrider.engine.kernels.norm import add_norm, rms_norm
-from outrider.engine.kernels.panel import PANEL, panel_product
+from outrider.engine.kernels.panel import panel_product
 from outrider.engine.kernels.team import finish, take, wait
 
 REGIONS_PER_LAYER = 8

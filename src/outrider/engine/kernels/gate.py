@@ -6,7 +6,8 @@ import numpy as np
 
 from outrider.engine.compiling import compiled
 from outrider.engine.kernels.exponential import exponentiate
-from outrider.engine.kernels.panel import PANEL, panel_product
+from outrider.engine.kernels.formats.base import PANEL
+from outrider.engine.kernels.panel import panel_product
 
 _TWICE_ROOT = np.float32(2.0 * (2.0 / np.pi) ** 0.5)
 _CUBIC = np.float32(0.044715)

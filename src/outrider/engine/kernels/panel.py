@@ -1,9 +1,8 @@
 """Weights packed for the block kernel, and the product with them that decides decoding speed.
 
 A weight matrix [N, K] is stored as panels [K, PANEL] of `PANEL` outputs each, so that one pass
-over a panel reads memory in order and multiplies it with several rows at once. bfloat16 weights
-are widened to float32 in registers: half the memory traffic of float32, on any CPU, with float32
-activations and sums.
+over a panel reads memory in order and multiplies it with several rows at once. Whatever format they
+have in memory, weights become float32 in registers, and activations and sums are float32.
 """
 
 from typing import Any
@@ -12,10 +11,8 @@ import numpy as np
 import torch
 
 from outrider.engine.compiling import compiled
-from outrider.engine.kernels.block import LANES, SUM_VECTORS, multiply_block
-
-PANEL = 2 * LANES
-"""Outputs in one panel."""
+from outrider.engine.kernels.block import MOST_ROWS, inputs_per_line, multiply_block
+from outrider.engine.kernels.formats.base import PANEL, Array, WeightFormat
 
 PREFETCH_BYTES = 4096
 """How far ahead weights are asked for: the best of 0.5 to 8 KiB on an Ice Lake Xeon."""
@@ -23,30 +20,25 @@ PREFETCH_BYTES = 4096
 _NEAR_BYTES = 16_384
 """Half of the smallest nearest cache: weights that stay there while the rows pass by."""
 
+_PACKED_PANELS = 64
+
 ZERO, MORE = np.int64(0), np.int64(1)
 """Not literals, for each of which numba would compile a body of its own."""
 
-_MAX_ROWS = SUM_VECTORS // 2
 
+def pack(weight: torch.Tensor, weight_format: WeightFormat) -> Array:
+    """Pack a weight [N, K] as ceil(N / PANEL) panels, zero-padded: [panels, lines, elements].
 
-def pack(weight: torch.Tensor, dtype: torch.dtype) -> np.ndarray[Any, np.dtype[Any]]:
-    """Packs a weight [N, K] into panels [ceil(N / PANEL), K, PANEL] of float32, zero-padded.
-
-    In bfloat16 a panel is [K, LANES] of uint32: output j in the low half of number j, output
-    j + LANES in the high one, so that one load gives two vectors and a step each to widen them.
+    A few at a time, since the whole of a large one would take several times its memory.
     """
-    outputs, depth = weight.shape
-    panels = -(-outputs // PANEL)
-    padded = torch.zeros(panels * PANEL, depth, dtype=dtype)
-    padded[:outputs] = weight
-    packed = padded.view(panels, PANEL, depth).transpose(1, 2).contiguous()
-    if dtype == torch.bfloat16:
-        halves = (
-            packed.view(torch.int16).view(panels, depth, 2, LANES).transpose(-1, -2).contiguous()
-        )
-        packed = halves.view(torch.int32).squeeze(-1).view(torch.uint32)
-    array: np.ndarray[Any, np.dtype[Any]] = packed.numpy()
-    return array
+    parts = []
+    for first in range(0, len(weight), _PACKED_PANELS * PANEL):
+        part = weight[first : first + _PACKED_PANELS * PANEL]
+        padded = torch.zeros(len(part) + -len(part) % PANEL, weight.shape[1])
+        padded[: len(part)] = part
+        panels = padded.view(-1, PANEL, weight.shape[1]).transpose(1, 2)
+        parts.append(weight_format.pack(panels))
+    return np.concatenate(parts) if len(parts) > 1 else parts[0]
 
 
 @compiled()
@@ -69,22 +61,25 @@ def strip_product(
     follows, which is asked for where `goes_on` is `MORE`: what is needed next lies behind.
     """
     rows = x.shape[0]
+    per_line = inputs_per_line(matrix)
+    line_bytes = matrix.itemsize * matrix.shape[1]
     step = depth
-    if rows > _MAX_ROWS:
-        step = min(depth, np.int64(_NEAR_BYTES // (4 * min(matrix.shape[1], PANEL))))
+    if rows > MOST_ROWS:
+        strip_bytes = min(line_bytes, 4 * PANEL * per_line)
+        step = min(depth, np.int64(_NEAR_BYTES // strip_bytes * per_line))
     for start in range(0, depth, step):
-        part, count = matrix[start:], min(step, depth - start)
+        part, count = matrix[start // per_line :], min(step, depth - start)
         begun = more + start > 0
         row, ahead = 0, np.int64(PREFETCH_BYTES)
         while row < rows:
-            blocks = -(-(rows - row) // _MAX_ROWS)
+            blocks = -(-(rows - row) // MOST_ROWS)
             size = -(-(rows - row) // blocks)
             at = x_column + start
             multiply_block(
-                part, column, count, x, row, at, out, row, out_column, size, 2, begun, ahead
+                part, column, count, x, row, at, out, row, out_column, size, begun, ahead
             )
             row += size
-            ahead = goes_on * count * 4 * matrix.shape[1]
+            ahead = goes_on * (count // per_line) * line_bytes
 
 
 @compiled(inline=True)

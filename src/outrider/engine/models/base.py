@@ -41,8 +41,6 @@ class TargetModel(Protocol):
     config: DecoderConfig
     num_blocks: int
     max_length: int
-    dtype: torch.dtype
-    """Type of the stored weights."""
     logit_tolerance: float
     """How far rounding may move a logit between batch shapes; 0 where it cannot."""
 

@@ -41,7 +41,6 @@ class EagerDecoder:
         device: torch.device,
     ) -> None:
         self.config = config = source.config
-        self.dtype = dtype
         self.num_blocks = num_blocks
         self.max_length = max_length
         self.logit_tolerance = LOGIT_TOLERANCE[dtype]
@@ -71,7 +70,7 @@ class EagerDecoder:
 
     @staticmethod
     def kv_bytes_per_token(config: DecoderConfig, dtype: torch.dtype) -> int:
-        """See `Backend.kv_bytes_per_token`."""
+        """What one token's keys and values take in the cache, in all layers together."""
         return 2 * config.num_layers * config.num_kv_heads * config.head_dim * dtype.itemsize
 
     @torch.inference_mode()

@@ -10,20 +10,26 @@ import torch
 from outrider.engine.kernels.arguments import SPAN, Batch, Cache, Shared
 from outrider.engine.kernels.attention import scratch_numbers
 from outrider.engine.kernels.decoder import REGIONS_PER_LAYER, forward
+from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.memory import aligned_zeros
-from outrider.engine.kernels.panel import PANEL
 from outrider.engine.kernels.team import new_counters
 from outrider.engine.models.base import Rows
 from outrider.engine.models.config import DecoderConfig
 from outrider.engine.models.fused_batch import PASS_ROWS, PassLimits, batches
-from outrider.engine.models.packing import kernel_constants, pack_ends, pack_layers, stacked_rope
+from outrider.engine.models.packing import (
+    Packing,
+    kernel_constants,
+    pack_ends,
+    pack_layers,
+    stacked_rope,
+)
 from outrider.engine.models.source import WeightSource
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
 class FusedDecoder:
-    """Weights in bfloat16 or float32, activations, sums and cache in float32.
+    """Weights in any of `PACKINGS`, activations, sums and cache in float32.
 
     Results do not depend on which rows share a pass, so `logit_tolerance` is 0.
     """
@@ -34,18 +40,17 @@ class FusedDecoder:
         self,
         source: WeightSource,
         *,
-        dtype: torch.dtype,
+        packing: Packing,
         num_blocks: int,
         max_length: int,
         threads: int,
     ) -> None:
         self.config = config = source.config
-        self.dtype = dtype
         self.num_blocks = num_blocks
         self.max_length = max_length
         # The largest matrices first: each is held in float32 for a moment.
-        ends = pack_ends(source, dtype)
-        layers = pack_layers(source, dtype)
+        ends = pack_ends(source, packing)
+        layers = pack_layers(source, packing)
         self._cache = Cache._make(
             aligned_zeros(shape, np.float32) for shape in _cache_shapes(config, num_blocks)
         )
@@ -73,8 +78,8 @@ class FusedDecoder:
         self._helpers = ThreadPoolExecutor(max(1, threads - 1), "outrider-kernel")
 
     @staticmethod
-    def kv_bytes_per_token(config: DecoderConfig, _dtype: torch.dtype) -> int:
-        """See `Backend.kv_bytes_per_token`; float32 whatever the type of the weights."""
+    def kv_bytes_per_token(config: DecoderConfig) -> int:
+        """What one token's keys and values take in the cache, in all layers together."""
         numbers: int = sum(math.prod(shape) for shape in _cache_shapes(config, 1))
         return 4 * numbers // SPAN
 

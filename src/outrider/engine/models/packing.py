@@ -1,14 +1,18 @@
 """A decoder's weights as the CPU kernels take them."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 import torch
 
 from outrider.engine.kernels.arguments import Constants, Ends, Layers, Rope
+from outrider.engine.kernels.formats.base import PANEL, WeightFormat
+from outrider.engine.kernels.formats.registry import FORMATS
 from outrider.engine.kernels.memory import aligned_zeros
-from outrider.engine.kernels.panel import PANEL, pack
+from outrider.engine.kernels.panel import pack
 from outrider.engine.models.config import DecoderConfig
 from outrider.engine.models.rope import rope_tables
 from outrider.engine.models.source import WeightSource
@@ -16,16 +20,57 @@ from outrider.engine.models.source import WeightSource
 Array = np.ndarray[Any, np.dtype[Any]]
 
 
-def pack_ends(source: WeightSource, dtype: torch.dtype) -> Ends:
-    """Embedding, final norm and head; a tied head is the embedding itself."""
-    embedding = pack(source.tensor("model.embed_tokens.weight"), dtype)
-    tied = source.config.tied_embeddings
-    head = embedding if tied else pack(source.tensor("lm_head.weight"), dtype)
+@dataclass(frozen=True, slots=True)
+class Packing:
+    """The formats of a decoder's matrices; norms and biases are float32."""
+
+    layers: WeightFormat
+    head: WeightFormat
+    embedding: WeightFormat
+
+    @classmethod
+    def of(cls, layers: str, head: str | None = None, embedding: str | None = None) -> "Packing":
+        """Formats by name; what is not given is as the layers are."""
+        return cls(FORMATS[layers], FORMATS[head or layers], FORMATS[embedding or layers])
+
+    def step_bytes(self, config: DecoderConfig) -> float:
+        """What one step reads: all matrices but the embedding, of which it needs a few rows."""
+        head = config.vocab_size * config.hidden_size
+        layers = config.parameters - (head if config.tied_embeddings else 2 * head)
+        return (layers * self.layers.bits_per_weight + head * self.head.bits_per_weight) / 8
+
+    def weight_bytes(self, config: DecoderConfig) -> float:
+        """What all weights take in memory."""
+        shared = config.tied_embeddings and self.embedding is self.head
+        embedding = 0 if shared else config.vocab_size * config.hidden_size
+        return self.step_bytes(config) + embedding * self.embedding.bits_per_weight / 8
+
+
+PACKINGS: Mapping[str, Packing] = MappingProxyType(
+    {
+        "bfloat16": Packing.of("bfloat16"),
+        "float32": Packing.of("float32"),
+        "int8": Packing.of("int8", embedding="bfloat16"),
+        # The head chooses the token; GGUF files too give it more bits.
+        "int4": Packing.of("int4", head="int8", embedding="bfloat16"),
+    }
+)
+"""How the weights are packed for each type that a user may name."""
+
+
+def pack_ends(source: WeightSource, packing: Packing) -> Ends:
+    """Embedding, final norm and head; a tied head of the same format is the embedding itself."""
+    weight = source.tensor("model.embed_tokens.weight")
+    embedding = pack(weight, packing.embedding)
+    if not source.config.tied_embeddings:
+        head = pack(source.tensor("lm_head.weight"), packing.head)
+    else:
+        head = embedding if packing.head is packing.embedding else pack(weight, packing.head)
     return Ends(embedding, _vector(source.tensor("model.norm.weight")), head)
 
 
-def pack_layers(source: WeightSource, dtype: torch.dtype) -> Layers:
-    """The weights of all layers, in `dtype` but for norms and biases, which are float32."""
+def pack_layers(source: WeightSource, packing: Packing) -> Layers:
+    """The weights of all layers."""
     config = source.config
     padding = torch.zeros(-config.intermediate_size % PANEL, config.hidden_size)
 
@@ -41,12 +86,13 @@ def pack_layers(source: WeightSource, dtype: torch.dtype) -> Layers:
 
     def matrices(*names: str) -> Array:
         return _stacked(
-            config.num_layers, lambda i: pack(torch.cat([tensor(i, name) for name in names]), dtype)
+            config.num_layers,
+            lambda i: pack(torch.cat([tensor(i, name) for name in names]), packing.layers),
         )
 
     def gate_up(i: int) -> Array:
         gate, up = (tensor(i, f"mlp.{name}_proj.weight") for name in ("gate", "up"))
-        return pack(torch.cat([gate, padding, up, padding]), dtype)
+        return pack(torch.cat([gate, padding, up, padding]), packing.layers)
 
     projections = [f"self_attn.{name}_proj" for name in "qkv"]
     return Layers(

@@ -1,0 +1,1 @@
+"""The ways to compute a target, one file each."""
