@@ -8,7 +8,7 @@ from tests.engine.kernels.arrays import Floats, random
 from torch.nn import functional
 
 from outrider.engine.kernels.arguments import SPAN, Cache
-from outrider.engine.kernels.attention import attend, scratch_numbers, softmax
+from outrider.engine.kernels.attention import attend, scratch_numbers
 from outrider.engine.kernels.formats.base import PANEL
 
 TOKENS = 3 * SPAN
@@ -144,16 +144,3 @@ def test_scratch_suffices_wherever_in_a_block_a_window_begins() -> None:
             start = max(position + 1 - window, 0) if window else 0
             blocks = position // SPAN - start // SPAN + 1
             assert 3 * (blocks * SPAN + 64 + 64) <= scratch_numbers(3, position + 1 - start, 64)
-
-
-@pytest.mark.parametrize(("start", "end"), [(0, 1), (0, 32), (3, 29), (17, 18), (31, 32)])
-def test_softmax_is_that_of_torch_within_its_range_and_leaves_the_next_row(
-    start: int, end: int
-) -> None:
-    scores = random(3, 32, scale=9)
-    kept = scores.copy()
-    factor: Any = np.float32(0.4)
-    softmax(scores, 1, start, end, factor)
-    right = torch.softmax(torch.from_numpy(kept[1, start:end]).double() * 0.4, 0)
-    np.testing.assert_allclose(scores[1, start:end], right, atol=1e-6)
-    assert np.array_equal(scores[[0, 2]], kept[[0, 2]])

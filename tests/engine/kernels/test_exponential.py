@@ -3,31 +3,42 @@ from typing import Any
 
 import numpy as np
 import pytest
-from numba import njit
+from llvmlite import ir
+from numba import njit, types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
-from outrider.engine.kernels.exponential import exponentiate
-from outrider.engine.kernels.vectors import LANES
+from outrider.engine.kernels.exponential import exponential as vector_exponential
+from outrider.engine.kernels.vectors import INDEX, LANES, VECTOR, load
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
-Exponentiate = Callable[[Floats, int, int, int], None]
+
+
+@intrinsic
+def exponentiate(_typing: Any, array: Any) -> Any:
+    """Replace all of a float32 array, of a multiple of LANES, by its exponentials."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        values = context.make_array(signature.args[0])(context, builder, args[0])
+        lanes = ir.Constant(INDEX, LANES)
+        with cgutils.for_range(builder, builder.sdiv(values.nitems, lanes), intp=INDEX) as loop:
+            address = builder.gep(values.data, [builder.mul(loop.index, lanes)])
+            pointer = builder.bitcast(address, VECTOR.as_pointer())
+            builder.store(vector_exponential(builder, load(builder, address)), pointer, align=4)
+        return context.get_dummy_value()
+
+    return types.void(array), codegen
 
 
 @pytest.fixture(scope="module")
-def in_place() -> Exponentiate:
-    def kernel(array: Any, row: int, column: int, count: int) -> None:
-        exponentiate(array, row, column, count)
+def exponential() -> Callable[[Floats], Floats]:
+    in_place = njit(lambda array: exponentiate(array))
 
-    compiled: Exponentiate = njit(kernel)
-    return compiled
-
-
-@pytest.fixture(scope="module")
-def exponential(in_place: Exponentiate) -> Callable[[Floats], Floats]:
     def of(x: Floats) -> Floats:
-        padded = np.zeros((1, -(-len(x) // LANES) * LANES), np.float32)
-        padded[0, : len(x)] = x
-        in_place(padded, 0, 0, len(x))
-        return padded[0, : len(x)]
+        padded = np.zeros(-(-len(x) // LANES) * LANES, np.float32)
+        padded[: len(x)] = x
+        in_place(padded)
+        return padded[: len(x)]
 
     return of
 
@@ -71,16 +82,3 @@ def test_above_88_it_stays_at_its_last_finite_value(
 @pytest.mark.parametrize("x", [0.0, -0.0])
 def test_of_zero_it_is_exactly_one(x: float, exponential: Callable[[Floats], Floats]) -> None:
     assert exponential(np.array([x], np.float32)).tolist() == [1.0]
-
-
-@pytest.mark.parametrize("count", [0, 1, LANES - 1, LANES, LANES + 1, 2 * LANES])
-def test_it_replaces_whole_vectors_from_its_place_on_and_nothing_else(
-    count: int, in_place: Exponentiate
-) -> None:
-    x = np.random.default_rng(1).normal(size=(3, 4 * LANES)).astype(np.float32)
-    seen = x.copy()
-    in_place(seen, 1, 5, count)
-    whole = slice(5, 5 + -(-count // LANES) * LANES)
-    np.testing.assert_allclose(seen[1, whole], np.exp(x[1, whole]), rtol=2e-7)
-    seen[1, whole] = x[1, whole]
-    assert np.array_equal(seen, x)

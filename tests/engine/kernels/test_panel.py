@@ -8,7 +8,17 @@ from hypothesis import strategies as st
 
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.formats.registry import FORMATS
-from outrider.engine.kernels.panel import MORE, ZERO, pack, panel_product, strip_product
+from outrider.engine.kernels.panel import (
+    MORE,
+    ZERO,
+    pack,
+    panel_product,
+    prepared,
+    put_away,
+    room_for,
+    stored_weight,
+    strip_product,
+)
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
@@ -17,8 +27,10 @@ def product(weight: torch.Tensor, x: Array, name: str = "float32") -> Array:
     """`x @ weight.T` by panels."""
     packed = pack(weight, FORMATS[name])
     out = np.empty((len(x), len(packed) * PANEL), np.float32)
+    inputs = prepared(packed, x, room_for(packed, *x.shape))
     for p, panel in enumerate(packed):
-        panel_product(panel, x, out, p * PANEL)
+        panel_product(panel, inputs, out, p * PANEL)
+    put_away(packed)
     return out
 
 
@@ -108,3 +120,13 @@ def test_a_strip_of_a_matrix_goes_on_from_what_the_output_holds() -> None:
     assert np.array_equal(out[inside], x[:, :30] @ matrix[:, 20 : 20 + PANEL])
     out[inside] = -1
     assert (out == -1).all()
+
+
+@pytest.mark.parametrize("name", sorted(FORMATS.keys() - {"int8", "int4"}))
+def test_single_weights_can_be_read(name: str) -> None:
+    weight, _ = random_operands(2 * PANEL + 3, 70, 1)
+    packed = pack(weight, FORMATS[name])
+    kept = weight if name == "float32" else weight.bfloat16().float()
+    for output in (0, 1, 15, 16, 31, 32, 2 * PANEL + 2):
+        for k in (0, 1, 2, 31, 32, 33, 69):
+            assert stored_weight(packed, output, k) == kept[output, k]

@@ -12,46 +12,9 @@ import numpy as np
 
 from outrider.engine.compiling import compiled
 from outrider.engine.kernels.arguments import SPAN
-from outrider.engine.kernels.exponential import exponentiate
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.panel import MORE, ZERO, strip_product
-from outrider.engine.kernels.vectors import LANES
-
-
-@compiled(fastmath=True)
-def _shift(scores: Any, scale: Any) -> None:
-    """Scales scores and takes their maximum away, so that exponentials cannot overflow."""
-    highest = scores[0]
-    for t in range(scores.shape[0]):
-        if scores[t] > highest:  # noqa: PLR1730  numba does not vectorize `max`
-            highest = scores[t]
-    for t in range(scores.shape[0]):
-        scores[t] = (scores[t] - highest) * scale
-
-
-@compiled(fastmath=True)
-def _normalise(weights: Any) -> None:
-    """Divides weights by their sum."""
-    total = np.float32(0.0)
-    for t in range(weights.shape[0]):
-        total += weights[t]
-    scale = np.float32(1.0) / total
-    for t in range(weights.shape[0]):
-        weights[t] *= scale
-
-
-@compiled()
-def softmax(scores: Any, row: int, start: int, end: int, scale: Any) -> None:
-    """Turns `scores[row, start:end]` into weights that sum to 1, and spoils the rest of the row.
-
-    The row's length is a multiple of `LANES`.
-    """
-    visible = scores[row][start:end]
-    _shift(visible, scale)
-    # Whole vectors from an even place on, so that the next row keeps its scores.
-    even = start - start % LANES
-    exponentiate(scores, row, even, end - even)
-    _normalise(visible)
+from outrider.engine.kernels.softmax import softmax
 
 
 def scratch_numbers(queries: Any, tokens: Any, size: int) -> Any:
@@ -126,7 +89,8 @@ def attend(
     x = scratch[room : room + queries * size].reshape(queries, size)
     for q in range(queries):
         column = (g * group + q % group) * size
-        x[q] = heads[first + q // group, column : column + size]
+        for i in range(size):
+            x[q, i] = heads[first + q // group, column + i]
 
     for b in range(blocks):
         span = cache.keys[table[first_block + b], g]
@@ -141,4 +105,5 @@ def attend(
 
     for q in range(queries):
         column = (g * group + q % group) * size
-        out[first + q // group, column : column + size] = result[q, :size]
+        for i in range(size):
+            out[first + q // group, column + i] = result[q, i]

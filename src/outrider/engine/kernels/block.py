@@ -14,7 +14,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from outrider.engine.kernels.formats.base import WeightFormat
+from outrider.engine.kernels.formats.base import VectorFormat
 from outrider.engine.kernels.formats.bfloat16 import widen_high, widen_low
 from outrider.engine.kernels.formats.registry import FORMAT_OF
 from outrider.engine.kernels.vectors import (
@@ -133,7 +133,7 @@ def _element(builder: Any, array: Any, row: Any, column: Any) -> Any:
 class _Block:
     """The LLVM values of a block product: addresses of first elements, strides in elements."""
 
-    format: WeightFormat
+    format: VectorFormat
     weights: Any
     weights_stride: Any
     depth: Any

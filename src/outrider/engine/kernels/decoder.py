@@ -13,12 +13,17 @@ import numpy as np
 from outrider.engine.compiling import compiled
 from outrider.engine.kernels.arguments import Cache
 from outrider.engine.kernels.attention import attend
-from outrider.engine.kernels.block import as_float32
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.gate import gated_product
 from outrider.engine.kernels.heads import prepare_heads, store_heads
 from outrider.engine.kernels.norm import add_norm, rms_norm
-from outrider.engine.kernels.panel import panel_product
+from outrider.engine.kernels.panel import (
+    panel_product,
+    prepared,
+    put_away,
+    room_for,
+    stored_weight,
+)
 from outrider.engine.kernels.team import finish, take, wait
 
 REGIONS_PER_LAYER = 8
@@ -27,10 +32,8 @@ REGIONS_PER_LAYER = 8
 @compiled()
 def embed(token: int, table: Any, scale: Any, out: Any) -> None:
     """Row `token` of a packed embedding, scaled, into `out` [H]."""
-    panel, column = token // PANEL, token % PANEL
-    half, lane = column // table.shape[2], column % table.shape[2]
     for i in range(out.shape[0]):
-        out[i] = as_float32(table[panel, i, lane], half) * scale
+        out[i] = stored_weight(table, token, i) * scale
 
 
 @compiled()
@@ -49,19 +52,21 @@ def add_branch(
     counters: Any,
     region: int,
     panels: Any,
-    inputs: Any,
+    branch_inputs: Any,
     norm: Any,
     epsilon: Any,
     shared: Any,
     scratch: Any,
+    room: Any,
 ) -> None:
-    """One thread's part of adding `inputs @ panels` to the residual stream, in two regions.
+    """One thread's part of adding `branch_inputs @ panels` to the residual stream, in two regions.
 
     `norm` [H] is that of the product before it is added, of size 0 where the family has none: it
     needs whole rows, so the product has to be complete.
     """
     x, branch = shared.residual, shared.branch
     normed = norm.shape[0] > 0
+    inputs = prepared(panels, branch_inputs, room)
     while True:
         p = take(counters, region, thread, panels.shape[0])
         if p < 0:
@@ -96,6 +101,7 @@ def attend_rows(
     shared: Any,
     constants: Any,
     normed: Any,
+    room: Any,
 ) -> None:
     """One thread's part of `shared.attended` from the normed rows [R, H], in three regions."""
     heads, positions = shared.heads, batch.positions
@@ -105,12 +111,13 @@ def attend_rows(
     extras = (layers.qkv_bias[layer], layers.query_norm[layer], layers.key_norm[layer])
     cos, sin = rope.cos[layers.rope[layer]], rope.sin[layers.rope[layer]]
     qkv = layers.qkv[layer]
+    inputs = prepared(qkv, normed, room)
 
     while True:
         p = take(counters, region, thread, qkv.shape[0])
         if p < 0:
             break
-        panel_product(qkv[p], normed, heads, p * PANEL)
+        panel_product(qkv[p], inputs, heads, p * PANEL)
         finish(counters, region)
     wait(counters, region, qkv.shape[0])
 
@@ -159,14 +166,16 @@ def activate_rows(
     normed: Any,
     scratch: Any,
     out: Any,
+    room: Any,
 ) -> None:
     """One thread's part of an MLP's first half, from `normed` [R, H] to `out` [R, I]; a region."""
     half = gate_up.shape[0] // 2
+    inputs = prepared(gate_up, normed, room)
     while True:
         p = take(counters, region, thread, half)
         if p < 0:
             break
-        gated_product(gate_up[p], gate_up[half + p], normed, gelu, scratch, out, p * PANEL)
+        gated_product(gate_up[p], gate_up[half + p], inputs, gelu, scratch, out, p * PANEL)
         finish(counters, region)
     wait(counters, region, half)
 
@@ -189,7 +198,9 @@ def forward(
     count, hidden = x.shape
     # A thread that wakes up late may still be in the last pass: it writes to what is its own.
     normed = np.empty((count, hidden), np.float32)
-    scratch = np.empty((count, 3 * PANEL), np.float32)
+    scratch = np.empty((count, 2 * PANEL), np.float32)
+    deepest = max(hidden, shared.attended.shape[1], shared.activated.shape[1])
+    room = room_for(layers.qkv, count, deepest)
 
     while True:
         r = take(counters, 0, thread, count)
@@ -204,11 +215,20 @@ def forward(
         held = Cache(cache.keys[i], cache.values[i])
         rms_norm(x, layers.attention_norm[i], epsilon, normed)
         attend_rows(
-            thread, counters, region, batch, layers, i, rope, held, shared, constants, normed
+            thread, counters, region, batch, layers, i, rope, held, shared, constants, normed, room
         )
         panels, norm = layers.output[i], layers.output_norm[i]
         add_branch(
-            thread, counters, region + 3, panels, shared.attended, norm, epsilon, shared, scratch
+            thread,
+            counters,
+            region + 3,
+            panels,
+            shared.attended,
+            norm,
+            epsilon,
+            shared,
+            scratch,
+            room,
         )
         rms_norm(x, layers.mlp_norm[i], epsilon, normed)
         activated = shared.activated
@@ -221,19 +241,25 @@ def forward(
             normed,
             scratch,
             activated,
+            room,
         )
         panels, norm = layers.down[i], layers.down_norm[i]
-        add_branch(thread, counters, region + 6, panels, activated, norm, epsilon, shared, scratch)
+        add_branch(
+            thread, counters, region + 6, panels, activated, norm, epsilon, shared, scratch, room
+        )
 
     last = np.empty((batch.wanted.shape[0], hidden), np.float32)
     for w in range(batch.wanted.shape[0]):
         last[w] = x[batch.wanted[w]]
     rms_norm(last, ends.norm, epsilon, last)
+    inputs = prepared(ends.head, last, room_for(ends.head, last.shape[0], hidden))
     region = 1 + REGIONS_PER_LAYER * layers.qkv.shape[0]
     while True:
         p = take(counters, region, thread, ends.head.shape[0])
         if p < 0:
             break
-        panel_product(ends.head[p], last, logits, p * PANEL)
+        panel_product(ends.head[p], inputs, logits, p * PANEL)
         finish(counters, region)
     wait(counters, region, ends.head.shape[0])
+    put_away(ends.head)
+    put_away(layers.qkv)

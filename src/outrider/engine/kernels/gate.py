@@ -2,18 +2,21 @@
 
 from typing import Any
 
-import numpy as np
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
 
 from outrider.engine.compiling import compiled
-from outrider.engine.kernels.exponential import exponentiate
+from outrider.engine.kernels.exponential import exponential
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.panel import panel_product
+from outrider.engine.kernels.vectors import INDEX, LANES, VECTOR, constant, index, load
 
-_TWICE_ROOT = np.float32(2.0 * (2.0 / np.pi) ** 0.5)
-_CUBIC = np.float32(0.044715)
+_TWICE_ROOT = 2.0 * (2.0 / 3.141592653589793) ** 0.5
+_CUBIC = 0.044715
 
 
-@compiled(fastmath={"contract"})
+@compiled()
 def gated_product(
     gate: Any,
     up: Any,
@@ -23,23 +26,50 @@ def gated_product(
     out: Any,
     column: int,
 ) -> None:
-    """`activation(inputs @ gate) * (inputs @ up)` into a panel of `out` [R, I], from `column` on.
+    """`activation(x @ gate) * (x @ up)` into a panel of `out` [R, I], from `column` on.
 
-    Both activations are x / (1 + exp(-z)): SiLU with z = x; GELU, in the tanh form, with z =
-    sqrt(8 / pi) (x + 0.044715 x^3), since 1 + tanh(z / 2) = 2 / (1 + exp(-z)). `scratch` is [R, 3
-    PANEL].
+    `inputs` are x [R, K] as `prepared`. Both activations are x / (1 + exp(-z)): SiLU with z = x;
+    GELU, in the tanh form, with z = sqrt(8 / pi) (x + 0.044715 x^3), since 1 + tanh(z / 2) =
+    2 / (1 + exp(-z)). `scratch` is [R, at least 2 PANEL].
     """
+    rows, width = out.shape
     panel_product(gate, inputs, scratch, 0)
     panel_product(up, inputs, scratch, PANEL)
-    for r in range(out.shape[0]):
-        if gelu:
-            for i in range(PANEL):
-                x = scratch[r, i]
-                scratch[r, 2 * PANEL + i] = -_TWICE_ROOT * (x + _CUBIC * x * x * x)
-        else:
-            for i in range(PANEL):
-                scratch[r, 2 * PANEL + i] = -scratch[r, i]
-        exponentiate(scratch, r, 2 * PANEL, PANEL)
-        for i in range(min(PANEL, out.shape[1] - column)):
-            activated = scratch[r, i] / (np.float32(1.0) + scratch[r, 2 * PANEL + i])
-            out[r, column + i] = activated * scratch[r, PANEL + i]
+    if column + PANEL <= width:
+        _activate(scratch, rows, gelu, out, column)
+        return
+    _activate(scratch, rows, gelu, scratch, 0)
+    for r in range(rows):
+        for i in range(width - column):
+            out[r, column + i] = scratch[r, i]
+
+
+@intrinsic
+def _activate(_typing: Any, scratch: Any, rows: Any, gelu: Any, out: Any, column: Any) -> Any:
+    """A panel of `out`, from `column` on, from gate and up in the first panels of `scratch`."""
+    signature = types.void(scratch, types.intp, types.boolean, out, types.intp)
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        source, target = (
+            context.make_array(signature.args[i])(context, builder, args[i]) for i in (0, 3)
+        )
+
+        def place(array: Any, row: Any, at: Any) -> Any:
+            line = builder.mul(row, builder.extract_value(array.shape, 1))
+            return builder.gep(array.data, [builder.add(line, at)])
+
+        with cgutils.for_range(builder, args[1], intp=INDEX) as loop:
+            for half in (0, LANES):
+                x = load(builder, place(source, loop.index, index(half)))
+                up = load(builder, place(source, loop.index, index(PANEL + half)))
+                cube = builder.fmul(builder.fmul(x, x), builder.fmul(x, constant(_CUBIC)))
+                curved = builder.fmul(builder.fadd(x, cube), constant(_TWICE_ROOT))
+                z = builder.select(args[2], curved, x)
+                power = exponential(builder, builder.fsub(constant(0.0), z))
+                activated = builder.fdiv(x, builder.fadd(power, constant(1.0)))
+                at = place(target, loop.index, builder.add(args[4], index(half)))
+                pointer = builder.bitcast(at, VECTOR.as_pointer())
+                builder.store(builder.fmul(activated, up), pointer, align=4)
+        return context.get_dummy_value()
+
+    return signature, codegen

@@ -24,6 +24,11 @@ def index(value: int) -> Any:
     return ir.Constant(INDEX, value)
 
 
+def constant(value: float) -> Any:
+    """A vector with the number `value` in every lane."""
+    return ir.Constant(VECTOR, [value] * LANES)
+
+
 def load(builder: Any, address: Any, kind: Any = VECTOR, *, align: int = 4) -> Any:
     """The `kind` of vector that stands at `address`."""
     return builder.load(builder.bitcast(address, kind.as_pointer()), align=align)

@@ -48,7 +48,9 @@ class Packing:
 
 PACKINGS: Mapping[str, Packing] = MappingProxyType(
     {
-        "bfloat16": Packing.of("bfloat16"),
+        "bfloat16": Packing.of(
+            "bfloat16 in tiles" if "bfloat16 in tiles" in FORMATS else "bfloat16"
+        ),
         "float32": Packing.of("float32"),
         "int8": Packing.of("int8", embedding="bfloat16"),
         # The head chooses the token; GGUF files too give it more bits.

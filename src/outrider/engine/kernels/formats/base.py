@@ -21,12 +21,17 @@ class WeightFormat(Protocol):
     """
 
     stored: types.Number
-    inputs_per_line: int
     bits_per_weight: float
 
     def pack(self, panels: torch.Tensor) -> Array:
         """Return float32 `panels` [P, K, PANEL] as an array [P, lines, elements]."""
         ...
+
+
+class VectorFormat(WeightFormat, Protocol):
+    """A format that `multiply_block` reads, as vectors of float32."""
+
+    inputs_per_line: int
 
     def open_line(self, builder: Any, line: Any, ahead: Any) -> tuple[Any, ...]:
         """Emit what the inputs of a line share, for `read`; `line` is the address of the line.
