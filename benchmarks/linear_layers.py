@@ -12,7 +12,7 @@ from torch.nn import functional
 
 from outrider.engine.compiling import compiled
 from outrider.engine.kernels.formats.base import PANEL
-from outrider.engine.kernels.panel import panel_product
+from outrider.engine.kernels.products import panel_product, prepared, put_away, room_for
 from outrider.engine.kernels.team import finish, new_counters, take, wait
 from outrider.engine.models.backends.torch import TORCH_DTYPES
 from outrider.engine.models.packing import PACKINGS, Packing, pack_ends, pack_layers
@@ -154,10 +154,12 @@ def _multiply_all(
 
 @compiled()
 def _multiply(thread: int, counters: Any, region: int, panels: Any, x: Any, out: Any) -> None:
+    inputs = prepared(panels, x, room_for(panels, x.shape[0], x.shape[1]))
     while True:
         p = take(counters, region, thread, panels.shape[0])
         if p < 0:
             break
-        panel_product(panels[p], x, out, p * PANEL)
+        panel_product(panels[p], inputs, out, p * PANEL)
         finish(counters, region)
     wait(counters, region, panels.shape[0])
+    put_away(panels)

@@ -4,10 +4,11 @@ from typing import Any
 import numpy as np
 import pytest
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
+from outrider.engine.compiling import compiled
 from outrider.engine.kernels.exponential import exponential as vector_exponential
 from outrider.engine.kernels.vectors import INDEX, LANES, VECTOR, load
 
@@ -32,7 +33,9 @@ def exponentiate(_typing: Any, array: Any) -> Any:
 
 @pytest.fixture(scope="module")
 def exponential() -> Callable[[Floats], Floats]:
-    in_place = njit(lambda array: exponentiate(array))
+    @compiled()
+    def in_place(array: Any) -> None:
+        exponentiate(array)
 
     def of(x: Floats) -> Floats:
         padded = np.zeros(-(-len(x) // LANES) * LANES, np.float32)

@@ -8,16 +8,13 @@ from hypothesis import strategies as st
 
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.formats.registry import FORMATS
-from outrider.engine.kernels.panel import (
-    MORE,
-    ZERO,
-    pack,
+from outrider.engine.kernels.panel import MORE, ZERO, pack, strip_product
+from outrider.engine.kernels.products import (
     panel_product,
     prepared,
     put_away,
     room_for,
     stored_weight,
-    strip_product,
 )
 
 Array = np.ndarray[Any, np.dtype[Any]]

@@ -8,6 +8,7 @@ import pytest
 import torch
 from tests.engine.models.tiny import CASES
 
+from outrider.engine.kernels.formats.tiles import tiles_available
 from outrider.engine.models.base import Rows, blocks_for
 from outrider.engine.models.fused import FusedDecoder
 from outrider.engine.models.fused_batch import PASS_ROWS
@@ -173,8 +174,10 @@ def test_bfloat16_weights_equal_float32_weights_that_were_rounded_to_bfloat16(
     tokens = random_tokens(70)
     exact, rounded = checkpoint(**CASES[case]), checkpoint(**CASES[case], rounded=True)
     seen = run(load(exact, "bfloat16"), tokens)
-    assert torch.equal(seen, run(load(rounded), tokens))
-    assert not torch.equal(seen, run(load(exact), tokens))
+    # In tiles the same products are added in another order.
+    bits = 1e-4 if tiles_available() else 0.0
+    torch.testing.assert_close(seen, run(load(rounded), tokens), atol=bits, rtol=0)
+    assert (seen - run(load(exact), tokens)).abs().max() > 1e-3
 
 
 @dtypes

@@ -17,7 +17,7 @@ from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.gate import gated_product
 from outrider.engine.kernels.heads import prepare_heads, store_heads
 from outrider.engine.kernels.norm import add_norm, rms_norm
-from outrider.engine.kernels.panel import (
+from outrider.engine.kernels.products import (
     panel_product,
     prepared,
     put_away,

@@ -9,7 +9,7 @@ from numba.extending import intrinsic
 from outrider.engine.compiling import compiled
 from outrider.engine.kernels.exponential import exponential
 from outrider.engine.kernels.formats.base import PANEL
-from outrider.engine.kernels.panel import panel_product
+from outrider.engine.kernels.products import panel_product
 from outrider.engine.kernels.vectors import INDEX, LANES, VECTOR, constant, index, load
 
 _TWICE_ROOT = 2.0 * (2.0 / 3.141592653589793) ** 0.5

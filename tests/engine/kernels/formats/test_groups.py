@@ -11,7 +11,8 @@ from tests.engine.kernels.formats.grouped import kept
 
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.formats.registry import FORMATS
-from outrider.engine.kernels.panel import pack, panel_product
+from outrider.engine.kernels.panel import pack
+from outrider.engine.kernels.products import panel_product
 
 BOTH = pytest.mark.parametrize(("name", "levels"), [("int8", 254), ("int4", 15)])
 

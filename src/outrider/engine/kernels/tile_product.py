@@ -1,0 +1,190 @@
+"""Products with weights in tiles, on tile registers.
+
+A tile multiplies 16 rows with 16 outputs at once, so that several rows cost little more than one.
+It takes bfloat16 on both sides; each float32 activation is therefore split into three bfloat16
+numbers, which together have all its 24 bits. Sums are float32, those of the first part apart from
+those of the others, and run in the same order whatever other rows there are.
+"""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+from numba.extending import intrinsic
+
+from outrider.engine.compiling import compiled
+from outrider.engine.kernels.formats.base import PANEL
+from outrider.engine.kernels.formats.tiles import DEPTH, TILE_ROWS
+from outrider.engine.kernels.tile_registers import (
+    INPUTS,
+    ROW_BYTES,
+    SUMS,
+    TILE_BYTES,
+    WEIGHTS,
+    configure_tiles,
+    element_address,
+    tile_call,
+)
+from outrider.engine.kernels.vectors import (
+    INDEX,
+    INTEGERS,
+    LANES,
+    VECTOR,
+    bytes_after,
+    index,
+    load,
+    prefetch,
+)
+
+PARTS = 3
+"""bfloat16 numbers that a float32 is split into."""
+
+_LINE_BYTES = len(WEIGHTS) * TILE_BYTES
+_AHEAD_BYTES = 8192
+"""How far ahead weights are asked for."""
+
+_HALVES = ir.VectorType(ir.IntType(16), LANES)
+
+
+@intrinsic
+def _split(_typing: Any, x: Any, x_at: Any, parts: Any, at: Any, step: Any) -> Any:
+    """Split the LANES numbers from `x_at` of `x` in three, in `parts` from `at` on, `step` apart.
+
+    Each part is cut off what the ones before leave. All places are in flat arrays.
+    """
+    place = types.intp
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        source, target = (
+            context.make_array(signature.args[i])(context, builder, args[i]).data for i in (0, 2)
+        )
+        upper = ir.Constant(INTEGERS, [0xFFFF0000] * LANES)
+        half = ir.Constant(INTEGERS, [16] * LANES)
+        rest, to = load(builder, builder.gep(source, [args[1]])), args[3]
+        for _ in range(PARTS):
+            bits = builder.bitcast(rest, INTEGERS)
+            address = builder.bitcast(builder.gep(target, [to]), _HALVES.as_pointer())
+            builder.store(builder.trunc(builder.lshr(bits, half), _HALVES), address, align=2)
+            cut = builder.bitcast(builder.and_(bits, upper), VECTOR)
+            rest, to = builder.fsub(rest, cut), builder.add(to, args[4])
+        return context.get_dummy_value()
+
+    return types.void(x, place, parts, place, place), codegen
+
+
+@compiled()
+def in_parts(x: Any, room: Any) -> Any:
+    """Return `x` [R, K] in parts, uint16 [PARTS, R, K filled up with zeros], in `room`.
+
+    This thread's tile registers are given their shapes for so many rows.
+    """
+    rows, depth = x.shape
+    configure_tiles(max(1, min(rows, TILE_ROWS)))
+    filled = depth + -depth % DEPTH
+    whole = depth - depth % LANES
+    step = rows * filled
+    last = np.zeros(LANES, np.float32)
+    for r in range(rows):
+        line = r * filled
+        for k in range(0, whole, LANES):
+            _split(x, r * depth + k, room, line + k, step)
+        if whole < filled:
+            last[: depth - whole] = x[r, whole:]
+            _split(last, 0, room, line + whole, step)
+        for k in range(whole + LANES, filled):
+            for part in range(PARTS):
+                room[part * step + line + k] = 0
+    return room[: PARTS * step].reshape(PARTS, rows, filled)
+
+
+@compiled()
+def tile_product(panel: Any, parts: Any, out: Any, column: Any) -> None:
+    """`out[:, column : column + PANEL] = x @ panel`, where `parts` are what `in_parts` makes of x.
+
+    With more rows than a tile has, the last block begins so early that it is full: rows that are in
+    two blocks have the same result in both.
+    """
+    rows = parts.shape[1]
+    size = min(rows, TILE_ROWS)
+    sums = np.empty((len(SUMS), TILE_ROWS, PANEL), np.float32)
+    for start in range(0, rows, TILE_ROWS):
+        first = min(start, rows - size)
+        _sum_products(panel, parts, first, sums)
+        _add_sums(sums, size, out, first, np.int64(column))
+
+
+@intrinsic
+def _sum_products(_typing: Any, panel: Any, parts: Any, first: Any, sums: Any) -> Any:
+    """`sums` [2, TILE_ROWS, PANEL] = a block of rows of `parts`, from `first` on, times a panel.
+
+    Of the first part, and of the others together; the tiles are configured for the rows of a block.
+    """
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def address(array: int, *places: Any) -> Any:
+            return element_address(context, builder, signature.args[array], args[array], *places)
+
+        def length(array: int, axis: int) -> Any:
+            made = context.make_array(signature.args[array])(context, builder, args[array])
+            return builder.extract_value(made.shape, axis)
+
+        zero = index(0)
+        tiles = address(0, zero, zero)
+        rows = [address(1, index(part), args[2], zero) for part in range(PARTS)]
+        row_bytes = builder.mul(length(1, 2), index(2))
+        for register in (*SUMS[0], *SUMS[1]):
+            tile_call(builder, "tilezero", register)
+        with cgutils.for_range(builder, length(0, 0), intp=INDEX) as loop:
+            line = bytes_after(builder, tiles, builder.mul(loop.index, index(_LINE_BYTES)))
+            _load_weights(builder, line)
+            done = builder.mul(loop.index, index(2 * DEPTH))
+            _add_products(builder, [bytes_after(builder, row, done) for row in rows], row_bytes)
+        for which, registers in enumerate(SUMS):
+            for half, register in enumerate(registers):
+                at = address(3, index(which), zero, index(half * LANES))
+                tile_call(builder, "tilestored64", register, at, index(4 * PANEL))
+        return context.get_dummy_value()
+
+    return types.void(panel, parts, types.intp, sums), codegen
+
+
+def _load_weights(builder: Any, line: Any) -> None:
+    """Load both tiles of a line, and ask for those that come later."""
+    for at in range(_AHEAD_BYTES, _AHEAD_BYTES + _LINE_BYTES, ROW_BYTES):
+        prefetch(builder, bytes_after(builder, line, index(at)))
+    for half, register in enumerate(WEIGHTS):
+        tile = bytes_after(builder, line, index(half * TILE_BYTES))
+        tile_call(builder, "tileloadd64", register, tile, index(ROW_BYTES))
+
+
+def _add_products(builder: Any, rows: Sequence[Any], row_bytes: Any) -> None:
+    """Add to the sums the products of the loaded weights with each part of the rows."""
+    for part, first in enumerate(rows):
+        which = min(part, 1)
+        tile_call(builder, "tileloadd64", INPUTS[which], first, row_bytes)
+        for register, weights in zip(SUMS[which], WEIGHTS, strict=True):
+            tile_call(builder, "tdpbf16ps", register, INPUTS[which], weights)
+
+
+@intrinsic
+def _add_sums(_typing: Any, sums: Any, rows: Any, out: Any, row: Any, column: Any) -> Any:
+    """A block of `out`, of `rows` rows from [row, column] on, = both of `sums` together."""
+
+    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+        def address(array: int, *places: Any) -> Any:
+            return element_address(context, builder, signature.args[array], args[array], *places)
+
+        with cgutils.for_range(builder, args[1], intp=INDEX) as loop:
+            for lane in (index(half * LANES) for half in range(PANEL // LANES)):
+                first, others = (
+                    load(builder, address(0, index(which), loop.index, lane)) for which in (0, 1)
+                )
+                to = address(2, builder.add(args[3], loop.index), builder.add(args[4], lane))
+                pointer = builder.bitcast(to, VECTOR.as_pointer())
+                builder.store(builder.fadd(first, others), pointer, align=4)
+        return context.get_dummy_value()
+
+    return types.void(sums, types.intp, out, types.intp, types.intp), codegen

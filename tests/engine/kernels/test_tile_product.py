@@ -1,0 +1,72 @@
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from tests.engine.kernels.arrays import random
+
+from outrider.engine.kernels.formats.base import PANEL
+from outrider.engine.kernels.formats.tiles import DEPTH, BFloat16Tiles, tiles_available
+from outrider.engine.kernels.panel import pack
+from outrider.engine.kernels.tile_product import PARTS, in_parts, tile_product
+
+pytestmark = pytest.mark.skipif(not tiles_available(), reason="this CPU has no tile registers")
+Array = np.ndarray[Any, np.dtype[Any]]
+
+
+def parts_of(x: Array) -> Array:
+    """The parts of `x` as float64 [PARTS, R, K filled up]."""
+    rows, depth = x.shape
+    room = np.full(PARTS * rows * (depth + DEPTH), 0x7FC0, np.uint16)
+    bits: Array = in_parts(x, room)
+    return (bits.astype(np.uint32) << 16).view(np.float32).astype(np.float64)
+
+
+def product(weight: torch.Tensor, x: Array) -> Array:
+    rows, depth = x.shape
+    packed = pack(weight, BFloat16Tiles())
+    out = np.full((rows, len(packed) * PANEL + 2), -1, np.float32)
+    parts = in_parts(x, np.empty(PARTS * rows * (depth + DEPTH), np.uint16))
+    for p, panel in enumerate(packed):
+        tile_product(panel, parts, out, p * PANEL)
+    assert (out[:, -2:] == -1).all()
+    return out[:, :-2]
+
+
+@pytest.mark.parametrize("depth", [1, 15, 16, 17, 31, 32, 33, 48, 100])
+def test_the_parts_together_are_the_number_with_zeros_behind_the_last(depth: int) -> None:
+    x = random(3, depth, scale=100)
+    parts = parts_of(x)
+    assert np.array_equal(parts.sum(axis=0)[:, :depth], x.astype(np.float64))
+    assert not parts[:, :, depth:].any()
+    assert parts.shape[2] % DEPTH == 0
+
+
+def test_numbers_of_any_size_are_split_without_loss() -> None:
+    x = np.array([[0.0, -0.0, 1.0, -1.5, 65535.0, 1 + 2.0**-23, -3.4e38, 2.0**-100]], np.float32)
+    assert np.array_equal(parts_of(x).sum(axis=0)[0, : x.shape[1]], x[0].astype(np.float64))
+
+
+@pytest.mark.parametrize("broken", [np.nan, np.inf, -np.inf])
+def test_what_is_not_finite_stays_so_in_its_own_row(broken: float) -> None:
+    weight, x = torch.from_numpy(random(PANEL, 64)), random(20, 64)
+    sound = product(weight, x)
+    x[7, 5] = broken
+    seen = product(weight, x)
+    assert not np.isfinite(seen[7]).any()
+    assert np.array_equal(np.delete(seen, 7, 0), np.delete(sound, 7, 0))
+
+
+@pytest.mark.parametrize("rows", [0, 1, 2, 15, 16, 17, 31, 32, 33, 50])
+@pytest.mark.parametrize("depth", [1, 33, 576])
+def test_the_product_is_that_of_float64_but_for_rounding(rows: int, depth: int) -> None:
+    weight, x = torch.from_numpy(random(2 * PANEL, depth)), random(rows, depth)
+    exact = x.astype(np.float64) @ weight.bfloat16().double().numpy().T
+    np.testing.assert_allclose(product(weight, x), exact, atol=1e-4)
+
+
+def test_the_product_of_whole_numbers_is_exact() -> None:
+    generator = np.random.default_rng(0)
+    weight = torch.from_numpy(generator.integers(-100, 101, (PANEL, 90)).astype(np.float32))
+    x = generator.integers(-99, 100, (23, 90)).astype(np.float32)
+    assert np.array_equal(product(weight, x), x @ weight.numpy().T)
