@@ -197,20 +197,23 @@ def measure_streams(
 
 def measure_first_token(path: Path, model: TargetModel, *, threads: int, rounds: int) -> Table:
     """The time that a prompt of `PROMPT_TOKENS` takes until its first token."""
-    reference = pretrained(path)["float32"]
+    references = pretrained(path)
     tokens = [(7 * i) % 40_000 + 100 for i in range(PROMPT_TOKENS)]
     blocks = range(model.num_blocks)
     rows = Rows(tokens, range(len(tokens)), [0] * len(tokens), [blocks], [len(tokens) - 1])
     prompt = torch.tensor([tokens])
 
     @torch.inference_mode()
-    def transformers() -> object:
-        return reference(prompt, logits_to_keep=1).logits.argmax()
+    def transformers(dtype: str) -> object:
+        return references[dtype](prompt, logits_to_keep=1).logits.argmax()
 
     seconds = interleaved(
         {
             "outrider": Variant(lambda: model.forward(rows).argmax()),
-            "transformers float32": Variant(transformers, threads),
+            **{
+                f"transformers {dtype}": Variant(partial(transformers, dtype), threads)
+                for dtype in references
+            },
         },
         rounds=rounds,
         budget_s=math.inf,
@@ -219,7 +222,7 @@ def measure_first_token(path: Path, model: TargetModel, *, threads: int, rounds:
         (
             name,
             spread_text(milliseconds(seconds[name]), 0),
-            spread_text(paired_ratio(seconds[name], seconds["transformers float32"]), 2),
+            spread_text(paired_ratio(seconds[name], seconds["outrider"]), 2),
         )
         for name in seconds
     )
