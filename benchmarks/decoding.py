@@ -23,17 +23,20 @@ from outrider.records.request import Phase
 
 from .rounds import Spread, use_torch_threads
 
-NGRAM = Arm(
-    name="ngram K=4",
-    method="ngram",
-    num_speculative_tokens=4,
-    prompt_lookup_min=1,
-    prompt_lookup_max=5,
-    ngram_tie="earliest",
-)
-"""What transformers' prompt lookup does: n-grams from the longest down to 1, the first match."""
 
-ARMS = (BASELINE, NGRAM)
+def ngram(k: int) -> Arm:
+    """What transformers' prompt lookup does: n-grams from the longest down to 1, the first match."""
+    return Arm(
+        name=f"ngram K={k}",
+        method="ngram",
+        num_speculative_tokens=k,
+        prompt_lookup_min=1,
+        prompt_lookup_max=5,
+        ngram_tie="earliest",
+    )
+
+
+ARMS = (BASELINE, ngram(4), ngram(8))
 WARMUP_TOKENS = 4
 ENGINE, TRANSFORMERS = "outrider", "transformers"
 

@@ -1,7 +1,7 @@
 """Servers beside each other: `python -m benchmarks.peers outrider=http://… vllm=http://…`.
 
-Each answers the bundled prompts greedily through its OpenAI-compatible API, in turn, round by round;
-a server that has nothing to do has to be quiet. The first round is warm-up.
+Each answers the bundled prompts greedily through its OpenAI-compatible API, round by round in turn.
+A server that has nothing to do has to be quiet. The first round is warm-up.
 """
 
 import argparse

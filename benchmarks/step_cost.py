@@ -66,17 +66,26 @@ def main() -> None:
     )
     progress.print("decoding beside transformers")
     tokenizer = Tokenizer(files.path, kept=kept_folder(cache_dir, files.sha256))
-    chosen = quick_subset(bundled_workload().prompts, effort.prompts)
-    prompts = tokenized(chosen, tokenizer, effort.max_tokens)
-    systems = Systems(files.path, tokenizer, prompts, threads=threads)
-    decoding = measure_decoding(systems, prompts, budget_s=effort.decoding_s)
+    bundled = bundled_workload().prompts
+    chosen = tokenized(quick_subset(bundled, effort.prompts), tokenizer, effort.max_tokens)
+    copies = [prompt for prompt in bundled if prompt.kind == "copy"]
+    copying = tokenized(copies[: effort.prompts], tokenizer, effort.max_tokens)
+    systems = Systems(files.path, tokenizer, (*chosen, *copying), threads=threads)
+    decoding = measure_decoding(systems, chosen, budget_s=effort.decoding_s)
+    progress.print("copying beside transformers")
+    copied = measure_decoding(systems, copying, budget_s=effort.decoding_s)
 
     machine = (
         f"{_machine(files, threads)} Other processes had {busy:.0f}% of the machine at the start."
     )
     if options.quick:
         machine = f"Smoke run, too short to quote. {machine}"
-    tables = (step_table(steps), linear_table(linear), decoding_table(decoding, threads))
+    tables = (
+        step_table(steps),
+        linear_table(linear),
+        decoding_table(decoding, threads, "prompts of all kinds"),
+        decoding_table(copied, threads, "prompts to copy from"),
+    )
     if options.markdown:
         print("\n".join([machine, "", *(table.markdown() for table in tables)]))
     else:
@@ -89,6 +98,7 @@ def main() -> None:
             "steps": asdict(steps),
             "linear_layers": [asdict(cost) for cost in linear],
             "decoding": [asdict(speed) for speed in decoding],
+            "copying": [asdict(speed) for speed in copied],
         }
         options.json.write_text(json.dumps(results, indent=2) + "\n", encoding="utf-8")
 

@@ -84,13 +84,13 @@ def linear_table(costs: Sequence[LinearCost]) -> Table:
     return Table("The linear layers alone", note, header, rows)
 
 
-def decoding_table(speeds: Iterable[DecodingSpeed], threads: int) -> Table:
-    """Tokens per second beside transformers."""
+def decoding_table(speeds: Iterable[DecodingSpeed], threads: int, prompts: str) -> Table:
+    """Tokens per second beside transformers, on what `prompts` says."""
     note = (
         "Greedy, prompt by prompt in turn. All output tokens but the first: prefill is taken out "
         "on both sides (for `generate` by the time of a second call, for one token). Speed-up: "
         "median (min–max) over prompts, against `generate` without lookup in the same type, or in "
-        "bfloat16. Lookup: 4 tokens after the first match of the last 5 to 1 tokens, on both "
+        "bfloat16. Lookup: K tokens after the first match of the last 5 to 1 tokens, on both "
         f"sides. torch has {threads} threads for `generate`, and 1 beside the engine's team of "
         f"{threads}."
     )
@@ -106,7 +106,7 @@ def decoding_table(speeds: Iterable[DecodingSpeed], threads: int) -> Table:
         for speed in speeds
     )
     header = ("weights", "system", "arm", "tokens/s", "speed-up", "same tokens")
-    return Table("Decoding beside transformers", note, header, rows)
+    return Table(f"Decoding beside transformers: {prompts}", note, header, rows)
 
 
 def spread_text(spread: Spread, digits: int) -> str:
