@@ -25,7 +25,7 @@ from .rounds import Spread, use_torch_threads
 
 
 def ngram(k: int) -> Arm:
-    """What transformers' prompt lookup does: n-grams from the longest down to 1, the first match."""
+    """As transformers looks prompts up: n-grams from the longest down to 1, the first match."""
     return Arm(
         name=f"ngram K={k}",
         method="ngram",
