@@ -1,0 +1,118 @@
+"""From a request that was read to its response, whole or as a stream."""
+
+import asyncio
+from collections.abc import AsyncIterator, Awaitable
+from typing import TypeVar
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+
+from outrider.server.api.answers import Answer, Answers
+from outrider.server.api.api import Api
+from outrider.server.api.calls import Call, begin, count_answers
+from outrider.server.api.errors import ApiError
+from outrider.server.api.event_stream import DONE, EventStream, event, gone
+from outrider.server.api.requests.fields import GenerationFields
+from outrider.server.api.requests.not_supported import refuse_not_supported
+from outrider.server.api.requests.structure import refuse_structure, structured_output
+from outrider.server.api.responses.wording import Wording
+from outrider.server.service.news import End, News
+from outrider.server.service.outlet import Outlet
+from outrider.server.service.service import SHUT_DOWN
+
+Result = TypeVar("Result")
+
+
+async def answer(api: Api, http: Request, call: Call, wording: Wording) -> Response:
+    """Have the engine answer `call`, and word what it says."""
+    fields = call.fields
+    api.check_model(fields.model)
+    api.note_unknown(fields.unknown)
+    refuse_not_supported(fields)
+    refuse_structure(structured_output(fields))
+    _check_stream_options(fields)
+    place = api.reserve(count_answers(call, api.settings))
+    try:
+        answers = await api.read(lambda: begin(call, api.model, api.settings))
+        outlet = place.run([each.sequence for each in answers.each], whole=not fields.stream)
+        if fields.stream:
+            events = _events(outlet, answers, wording, with_usage=_wants_usage(fields))
+            return EventStream(events, close=place.close)
+        news = await _unless_gone(http, outlet.take())
+    except BaseException:
+        place.close()
+        raise
+    return Response(
+        msgspec.json.encode(_body(answers, wording, news)), media_type="application/json"
+    )
+
+
+def failure_of(answer: Answer, end: End) -> ApiError:
+    """Return what a client is told of an answer that the engine could not give."""
+    message = end.failure or "the engine failed"
+    if message == SHUT_DOWN:
+        return ApiError(503, message)
+    if answer.sequence.sampling.rules:
+        # What the request asked of the logits may have left nothing to choose from.
+        return ApiError(422, f"the answer cannot be continued: {message}")
+    return ApiError(500, message)
+
+
+def _body(answers: Answers, wording: Wording, news: list[News]) -> dict[str, object]:
+    news.sort(key=lambda each: each.answer)
+    for each in news:
+        told = answers.each[each.answer]
+        if each.end is not None and each.end.failure is not None:
+            raise failure_of(told, each.end)
+        told.told(each)
+    return wording.body(answers, news)
+
+
+async def _events(
+    outlet: Outlet, answers: Answers, wording: Wording, *, with_usage: bool
+) -> AsyncIterator[bytes]:
+    """Yield the events of a stream, those of one step together."""
+    openings = [chunk for each in answers.each if (chunk := wording.opening(each)) is not None]
+    if openings:
+        yield b"".join(map(event, openings))
+    while news := await outlet.take():
+        chunks = []
+        for each in news:
+            told = answers.each[each.answer]
+            if each.end is not None and each.end.failure is not None:
+                yield b"".join([*chunks, event(failure_of(told, each.end).body), DONE])
+                return
+            told.told(each)
+            chunks.append(event(wording.chunk(told, each)))
+        yield b"".join(chunks)
+    yield event(wording.closing(answers)) + DONE if with_usage else DONE
+
+
+async def _unless_gone(http: Request, work: Awaitable[Result]) -> Result:
+    """Return what `work` gives; ClientGone as soon as the client has gone."""
+    result = asyncio.ensure_future(work)
+    watch = asyncio.ensure_future(gone(http.receive))
+    try:
+        await asyncio.wait([result, watch], return_when=asyncio.FIRST_COMPLETED)
+        if not result.done():
+            raise ClientGone
+        return result.result()
+    finally:
+        result.cancel()
+        watch.cancel()
+
+
+class ClientGone(Exception):
+    """Nobody is there any more to read the answer."""
+
+
+def _wants_usage(fields: GenerationFields) -> bool:
+    return fields.stream_options is not None and bool(fields.stream_options.include_usage)
+
+
+def _check_stream_options(fields: GenerationFields) -> None:
+    if fields.stream_options is not None and not fields.stream:
+        raise ApiError(
+            400, "stream_options without stream; set stream to true", param="stream_options"
+        )
