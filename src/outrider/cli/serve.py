@@ -3,7 +3,7 @@
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 from rich.console import Console
@@ -11,6 +11,10 @@ from rich.console import Console
 from outrider.cli.durations import parse_duration_s
 from outrider.cli.report import Debug
 from outrider.errors import InvalidSetting
+
+if TYPE_CHECKING:
+    from outrider.server.api.settings import SpecDecodeMetrics
+    from outrider.server.settings import GenerationConfig
 
 Text = str | None
 Whole = int | None
@@ -142,7 +146,7 @@ def serve(
     from outrider.server.settings import ServerSettings  # noqa: PLC0415
     from outrider.server.speculation.reading import read_speculative_config  # noqa: PLC0415
 
-    settings: ServerSettings = ServerSettings(
+    settings = ServerSettings(
         model=model,
         served_model_names=tuple(served_model_name or ()),
         engine=EngineSettings(
@@ -184,11 +188,11 @@ def serve(
         ),
         seed=seed,
         chat_template=chat_template,
-        generation_config=generation_config,  # type: ignore[arg-type]  checked above
+        generation_config=cast("GenerationConfig", generation_config),
         api_keys=keys,
         insecure=insecure,
         max_queued_requests=max_queued_requests,
-        spec_decode_metrics=per_request_spec_decode_metrics,  # type: ignore[arg-type]
+        spec_decode_metrics=cast("SpecDecodeMetrics", per_request_spec_decode_metrics),
         timing_metrics=enable_per_request_metrics,
         strict_vllm_metrics=strict_vllm_metrics,
     )
@@ -196,9 +200,7 @@ def serve(
     run_server(settings, say=lambda line: console.print(line, soft_wrap=True))
 
 
-def _keys(
-    given: "list[str] | tuple[()]", file: Path | None, environment: str | None
-) -> tuple[str, ...]:
+def _keys(given: Sequence[str], file: Path | None, environment: str | None) -> tuple[str, ...]:
     """Return all keys; InvalidSetting for a file that has none, or for an empty one."""
     keys = [*given, *([environment] if environment else [])]
     if file is not None:

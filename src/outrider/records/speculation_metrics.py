@@ -18,7 +18,10 @@ def speculation_metrics(
     Steps with a draft count, and what they accepted counts before a stop cut it. Beside vLLM's
     fields stand `num_accepted_emitted_tokens`, the accepted tokens that were delivered,
     `num_trimmed_draft_tokens`, which were proposed and not verified, and are not among the drafted
-    ones as they are in vLLM, and `num_invalidated_draft_tokens`, which a grammar forbade.
+    ones as they are in vLLM, and `num_invalidated_draft_tokens`, which a grammar forbade. The
+    `acceptance_histogram_by_draft_length` has, for each length drafted, how many steps accepted 0,
+    1, ... of it. `draft_time_ms` and `verify_time_ms` are those of all decode steps that the
+    request took part in, whoever else did.
 
     >>> step = StepRecord(2, 1, 2, draft_s=0.0, verify_s=0.0, step_s=0.0)
     >>> found = speculation_metrics([step], num_spec_tokens=3, detail="summary")
@@ -45,4 +48,17 @@ def speculation_metrics(
         "num_accepted_emitted_tokens": sum(step.accepted_emitted for step in drafted),
         "num_trimmed_draft_tokens": sum(step.trimmed for step in steps),
         "num_invalidated_draft_tokens": sum(step.invalidated for step in steps),
+        "acceptance_histogram_by_draft_length": _by_draft_length(drafted),
+        "draft_time_ms": 1e3 * sum(step.draft_s for step in steps),
+        "verify_time_ms": 1e3 * sum(step.verify_s for step in steps),
+    }
+
+
+def _by_draft_length(drafted: Sequence[StepRecord]) -> dict[str, list[int]]:
+    accepted: dict[int, list[int]] = {}
+    for step in drafted:
+        accepted.setdefault(step.drafted, []).append(step.accepted)
+    return {
+        str(length): np.bincount(accepted[length], minlength=length + 1).tolist()
+        for length in sorted(accepted)
     }

@@ -9,6 +9,8 @@ from outrider.server.running import ListenSettings
 from outrider.server.service.building import EngineSettings
 from outrider.server.speculation.config import SpeculativeConfig
 
+GenerationConfig = Literal["auto", "vllm"]
+"""Whether what the model's makers recommend for sampling is taken, or nothing is, as vLLM says."""
 LOCAL = ("127.0.0.1", "localhost", "::1")
 
 
@@ -28,7 +30,7 @@ class ServerSettings:
     speculation: SpeculativeConfig | None = None
     seed: int | None = None
     chat_template: str | None = None
-    generation_config: Literal["auto", "vllm"] = "auto"
+    generation_config: GenerationConfig = "auto"
     api_keys: tuple[str, ...] = ()
     insecure: bool = False
     max_queued_requests: int = 256

@@ -77,7 +77,7 @@ async def _events(
     if openings:
         yield b"".join(map(event, openings))
     while news := await outlet.take():
-        chunks = []
+        chunks: list[bytes] = []
         for each in news:
             told = answers.each[each.answer]
             if each.end is not None and each.end.failure is not None:

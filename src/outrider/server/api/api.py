@@ -98,6 +98,10 @@ def api_of(request: Request) -> Api:
 
 
 def _digest(settings: ApiSettings) -> str:
-    said = [settings.model_names, dict(settings.sampling), settings.chat_template]
-    said.append(settings.speculation and dict(settings.speculation))
+    said = [
+        settings.model_names,
+        dict(settings.sampling),
+        settings.chat_template,
+        settings.speculation and dict(settings.speculation),
+    ]
     return hashlib.sha256(json.dumps(said, default=str).encode()).hexdigest()[:8]

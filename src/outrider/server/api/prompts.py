@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, cast
 
 from outrider.engine.tokenizer import Tokenizer
 from outrider.errors import InvalidWorkload
@@ -122,12 +122,12 @@ def _several(prompts: Prompts) -> Sequence[str | list[int]]:
     if not prompts:
         raise bad_request("an empty list of prompts; give at least one", "prompt")
     if isinstance(prompts[0], int):
-        return [prompts]  # type: ignore[list-item]  the model has seen to it
-    return prompts  # type: ignore[return-value]
+        return [prompts]
+    return cast("Sequence[str | list[int]]", prompts)
 
 
 def _as_template_has_it(message: Message, place: int) -> dict[str, Any]:
-    shown = {"role": message.role, "content": _text(message.content, place)}
+    shown: dict[str, Any] = {"role": message.role, "content": _text(message.content, place)}
     shown |= message.model_extra or {}
     calls = shown.get("tool_calls")
     if calls is not None:
