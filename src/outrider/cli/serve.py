@@ -91,6 +91,9 @@ def serve(
     uvicorn_log_level: Annotated[
         str, typer.Option(help=f"One of {', '.join(LOG_LEVELS)}.")
     ] = "info",
+    disable_log_stats: Annotated[
+        bool, typer.Option("--disable-log-stats", help="No line on throughput every 10 seconds.")
+    ] = False,
     disable_log_requests: Annotated[
         bool,
         typer.Option(
@@ -195,6 +198,7 @@ def serve(
         spec_decode_metrics=cast("SpecDecodeMetrics", per_request_spec_decode_metrics),
         timing_metrics=enable_per_request_metrics,
         strict_vllm_metrics=strict_vllm_metrics,
+        log_stats=not disable_log_stats,
     )
     console = Console(stderr=True, highlight=False, markup=False, emoji=False)
     run_server(settings, say=lambda line: console.print(line, soft_wrap=True))

@@ -1,7 +1,11 @@
 """From settings to a running server."""
 
+import logging
+import os
 from collections.abc import Callable
 from pathlib import Path
+
+import torch
 
 from outrider.engine.models.source import open_weights
 from outrider.engine.models.store import ModelFiles, cache_directory, locate_model
@@ -12,6 +16,7 @@ from outrider.server.api.api import Api
 from outrider.server.api.app import create_app
 from outrider.server.api.model import ServedModel, fresh_seeds
 from outrider.server.api.settings import ApiSettings, ResponseMetrics
+from outrider.server.metrics.periodic_log import log_interval_s, vllm_formatter
 from outrider.server.recommended import recommended_sampling
 from outrider.server.running import address_of, bind, check_certificate, serve
 from outrider.server.service.building import BuiltEngine, build_engine
@@ -28,6 +33,7 @@ def run_server(settings: ServerSettings, *, say: Callable[[str], None]) -> None:
     Raises what is wrong with the settings, the model or the address, before it serves.
     """
     check_certificate(settings.listen)
+    _log_as_vllm_does(settings.listen.log_level)
     with bind(settings.listen.host, settings.listen.port) as bound:
         speculation = None
         if settings.speculation is not None:
@@ -41,7 +47,9 @@ def run_server(settings: ServerSettings, *, say: Callable[[str], None]) -> None:
         open_weights(files.path)
         tokenizer = Tokenizer(files.path, kept=kept_folder(cache_dir, files.sha256))
         template = _chat_template(settings.chat_template, tokenizer)
-        built = build_engine(files, settings.engine, speculation)
+        built = build_engine(
+            files, settings.engine, speculation, model_name=settings.model_names[0]
+        )
         api = build_api(settings, files, tokenizer, built, speculation, template)
         url = address_of(bound, settings.listen)
         serve(
@@ -70,12 +78,13 @@ def build_api(
         max_length=model.max_length,
         end_token_ids=frozenset(each for each in ends if each is not None),
         fresh_seed=fresh_seeds(settings.seed),
+        device="GPU" if built.backend == "torch" and torch.cuda.is_available() else "CPU",
     )
     return Api(
         served,
-        Service(built.engine, built.recorder, capacity=settings.capacity),
+        Service(built.engine, built.metrics, capacity=settings.capacity),
         ApiSettings(
-            model_names=settings.served_model_names or (settings.model,),
+            model_names=settings.model_names,
             limits=settings.limits,
             metrics=ResponseMetrics(
                 spec_decode=settings.spec_decode_metrics,
@@ -89,8 +98,18 @@ def build_api(
             chat_template=chat_template,
             speculation=None if speculation is None else speculation.as_dict(),
             api_keys=settings.api_keys,
+            log_interval_s=log_interval_s(os.environ) if settings.log_stats else None,
         ),
     )
+
+
+def _log_as_vllm_does(level: str) -> None:
+    handler = logging.StreamHandler()
+    handler.setFormatter(vllm_formatter())
+    logger = logging.getLogger("outrider")
+    logger.handlers = [handler]
+    logger.setLevel("DEBUG" if level == "trace" else level.upper())
+    logger.propagate = False
 
 
 def _chat_template(given: str | None, tokenizer: Tokenizer) -> str | None:

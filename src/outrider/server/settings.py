@@ -37,6 +37,7 @@ class ServerSettings:
     spec_decode_metrics: SpecDecodeMetrics = "none"
     timing_metrics: bool = False
     strict_vllm_metrics: bool = False
+    log_stats: bool = True
 
     def __post_init__(self) -> None:
         host = self.listen.host
@@ -52,6 +53,18 @@ class ServerSettings:
                 "a --speculative-config too",
                 "give one, or drop the flag",
             )
+
+        if self.timing_metrics and not self.log_stats:
+            raise InvalidSetting(
+                "--enable-per-request-metrics requires engine statistics",
+                "them, since they are counted together",
+                "drop --disable-log-stats",
+            )
+
+    @property
+    def model_names(self) -> tuple[str, ...]:
+        """What requests may call the model."""
+        return self.served_model_names or (self.model,)
 
     @property
     def capacity(self) -> int:

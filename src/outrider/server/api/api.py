@@ -7,7 +7,7 @@ import logging
 import time
 from collections.abc import Callable, Iterable
 from importlib import metadata
-from typing import Protocol, TypeVar
+from typing import TypeVar
 
 from starlette.requests import Request
 
@@ -25,13 +25,6 @@ _MOST_NAMES = 1000
 Result = TypeVar("Result")
 
 
-class MetricsPage(Protocol):
-    """What `/metrics` shows."""
-
-    def render(self) -> str:
-        """Return the page in Prometheus' text format."""
-
-
 class Api:
     """What every route needs."""
 
@@ -40,13 +33,10 @@ class Api:
         model: ServedModel,
         service: Service,
         settings: ApiSettings,
-        *,
-        metrics_page: MetricsPage | None = None,
     ) -> None:
         self.model = model
         self.service = service
         self.settings = settings
-        self.metrics_page = metrics_page
         self.started = int(time.time())
         self.version = metadata.version("outrider")
         self.fingerprint = f"outrider-{self.version}-{_digest(settings)}"

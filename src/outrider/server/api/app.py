@@ -1,5 +1,6 @@
 """The application: routes, and how each failure is told."""
 
+import asyncio
 import logging
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -16,6 +17,8 @@ from outrider.server.api.auth import KeyCheck
 from outrider.server.api.body_limit import BodyLimit
 from outrider.server.api.errors import NAMES, ApiError, bad_request
 from outrider.server.api.routes import chat, completions, models, state, tokens
+from outrider.server.metrics.interval_log import IntervalLog
+from outrider.server.metrics.periodic_log import keep_log
 
 _log = logging.getLogger(__name__)
 
@@ -29,9 +32,11 @@ def create_app(api: Api) -> FastAPI:
     @asynccontextmanager
     async def lifespan(_: FastAPI) -> AsyncIterator[None]:
         api.service.start()
+        log = asyncio.create_task(_keep_log(api))
         try:
             yield
         finally:
+            log.cancel()
             api.service.stop()
 
     # The pages that show the document load scripts from elsewhere.
@@ -50,6 +55,13 @@ def create_app(api: Api) -> FastAPI:
     app.add_middleware(BodyLimit, most_bytes=api.settings.limits.body_bytes)
     app.add_middleware(KeyCheck, keys=api.settings.api_keys)
     return app
+
+
+async def _keep_log(api: Api) -> None:
+    interval_s, clock = api.settings.log_interval_s, api.service.clock
+    if interval_s is not None:
+        log = IntervalLog(api.service.metrics.snapshot, now=clock(), device=api.model.device)
+        await keep_log(log, interval_s=interval_s, clock=clock, logger=_log)
 
 
 def _response(error: ApiError) -> Response:

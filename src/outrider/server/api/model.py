@@ -35,7 +35,8 @@ class ServedModel:
     """Tokenizer, vocabulary and limits of a model; requests of up to `max_length` tokens.
 
     `end_token_ids` are its own. `fresh_seed` is for requests that have none. `readers` are the
-    threads in which prompts are read, so that the event loop never waits for a long one.
+    threads in which prompts are read, so that the event loop never waits for a long one. `device` is what
+    holds the cache, CPU or GPU.
     """
 
     def __init__(
@@ -46,11 +47,13 @@ class ServedModel:
         max_length: int,
         end_token_ids: frozenset[int],
         fresh_seed: Callable[[], int],
+        device: str = "CPU",
     ) -> None:
         self.tokenizer = tokenizer
         self.vocabulary_tokens = vocabulary_tokens
         self.max_length = max_length
         self.end_token_ids = end_token_ids
+        self.device = device
         self.readers = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
         self.token_text = lru_cache(_DECODED_TOKENS)(self._decode_one)
         self._fresh_seed = fresh_seed

@@ -44,6 +44,7 @@ class ApiSettings:
 
     `sampling` holds what the model's makers recommend where a request does not say.
     `chat_template` takes the place of the model's own. `speculation` is told by `/version`.
+    Every `log_interval_s` the log says what happened, None is never.
     """
 
     model_names: tuple[str, ...]
@@ -54,3 +55,4 @@ class ApiSettings:
     speculation: Mapping[str, Any] | None = None
     api_keys: tuple[str, ...] = field(default=(), repr=False)
     retry_after_s: int = 1
+    log_interval_s: float | None = None

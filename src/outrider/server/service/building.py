@@ -15,10 +15,11 @@ from outrider.engine.models.registry import BACKENDS, load_model, resolve
 from outrider.engine.models.settings import ModelSettings
 from outrider.engine.models.source import open_weights
 from outrider.engine.models.store import ModelFiles
-from outrider.engine.recorder import StepRecorder
 from outrider.engine.scheduling.limits import Limits
 from outrider.engine.scheduling.scheduler import Scheduler
 from outrider.errors import InvalidSetting
+from outrider.server.metrics.engine_load import EngineLoad
+from outrider.server.metrics.serving_metrics import ServingMetrics
 from outrider.server.speculation.building import build
 from outrider.server.speculation.resolved import ResolvedSpeculation
 
@@ -38,10 +39,10 @@ class EngineSettings:
 
 @dataclass(frozen=True, slots=True)
 class BuiltEngine:
-    """An engine, the recorder that hears of its steps, and what it was found to hold."""
+    """An engine, the metrics that hear of its steps, and what it was found to hold."""
 
     engine: Engine
-    recorder: StepRecorder
+    metrics: ServingMetrics
     cache_bytes: int
     dtype: str
     backend: str
@@ -57,9 +58,10 @@ def build_engine(
     settings: EngineSettings,
     speculation: ResolvedSpeculation | None,
     *,
+    model_name: str,
     clock: Callable[[], float] = time.perf_counter,
 ) -> BuiltEngine:
-    """Load the weights and make room for requests.
+    """Load the weights and make room for requests; metrics call the model `model_name`.
 
     Raises InvalidSetting for a length that the model does not have, NotEnoughMemory, and what
     reading weights raises.
@@ -95,21 +97,28 @@ def build_engine(
     )
     _warm_up(model)
     parts = build(speculation, target=model, limits=settings.limits, clock=clock)
-    recorder = StepRecorder()
+    cache = BlockCache(model.num_blocks, prefix_caching=settings.prefix_caching)
+    scheduler = Scheduler(cache, settings.limits)
+    metrics = ServingMetrics(
+        model_name=model_name,
+        k=parts.k,
+        load=lambda: EngineLoad.of(scheduler),
+        clock=clock,
+        prefix_caching=settings.prefix_caching,
+    )
     loop = StepLoop(
         model=model,
         drafter=parts.drafter,
         verifier=parts.verifier,
-        recorder=recorder,
+        recorder=metrics,
         k=parts.k,
         clock=clock,
         k_by_batch_size=parts.k_by_batch_size,
         adaptive=parts.adaptive,
     )
-    cache = BlockCache(model.num_blocks, prefix_caching=settings.prefix_caching)
     return BuiltEngine(
-        Engine(loop, Scheduler(cache, settings.limits)),
-        recorder,
+        Engine(loop, scheduler),
+        metrics,
         blocks * BLOCK_TOKENS * bytes_per_token,
         dtype,
         name,

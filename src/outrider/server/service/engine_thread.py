@@ -15,13 +15,13 @@ from dataclasses import dataclass
 from functools import partial
 
 from outrider.engine.engine import Engine
-from outrider.engine.recorder import StepRecorder
 from outrider.engine.sequence import Sequence
 from outrider.engine.update import Update
 from outrider.errors import OutriderError
 from outrider.records.request import FinishReason
-from outrider.server.service.news import End, News, Timing
-from outrider.server.service.observer import Observer
+from outrider.server.metrics.ended_request import EndedRequest
+from outrider.server.metrics.serving_metrics import ServingMetrics
+from outrider.server.service.news import End, News
 from outrider.server.service.outlet import Outlet
 
 _log = logging.getLogger(__name__)
@@ -37,34 +37,31 @@ class Job:
     sequence: Sequence
     outlet: Outlet
     answer: int
-    timing: Timing
+    arrived_s: float
 
 
 class EngineThread:
     """Runs `engine` while it is busy and sleeps while it is not.
 
-    `hand_over` gets all that a step has to tell, once for each step, in this thread. `recorder` is
-    the one that the engine's loop reports to. `clock` gives seconds.
+    `hand_over` gets all that a step has to tell, once for each step, in this thread. `metrics` is
+    what the engine's loop reports to; `clock`, in seconds, is that of both.
     """
 
     def __init__(
         self,
         engine: Engine,
-        recorder: StepRecorder,
+        metrics: ServingMetrics,
         *,
         hand_over: Callable[[list[Delivery]], None],
         clock: Callable[[], float],
-        observer: Observer,
     ) -> None:
         self.failure: str | None = None
         self._engine = engine
-        self._recorder = recorder
+        self._metrics = metrics
         self._hand_over = hand_over
         self._clock = clock
-        self._observer = observer
         self._inbox: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
         self._jobs: dict[str, Job] = {}
-        self._unscheduled: dict[str, Job] = {}
         self._stopping = False
         self._thread = threading.Thread(target=self._run, name="engine", daemon=True)
 
@@ -75,7 +72,7 @@ class EngineThread:
     def submit(self, sequences: Sequence_[Sequence], outlet: Outlet) -> None:
         """Have the engine answer `sequences` at its next step; from any thread."""
         now = self._clock()
-        jobs = [Job(each, outlet, place, Timing(now)) for place, each in enumerate(sequences)]
+        jobs = [Job(each, outlet, place, now) for place, each in enumerate(sequences)]
         self._inbox.put(partial(self._add, jobs))
 
     def cancel(self, request_ids: Iterable[str]) -> None:
@@ -114,6 +111,8 @@ class EngineThread:
         while not self._stopping:
             if self._jobs:
                 self._hand_over([self._failed(job, self.failure) for job in self._jobs.values()])
+                for name in self._jobs:
+                    self._metrics.failed(name)
                 self._jobs.clear()
             self._inbox.get()()
 
@@ -129,18 +128,14 @@ class EngineThread:
                 del self._jobs[name]
                 self._hand_over([self._failed(job, str(error))])
             else:
-                self._unscheduled[name] = job
+                self._metrics.added(job.sequence, arrived=job.arrived_s)
 
     def _cancel(self, request_ids: tuple[str, ...]) -> None:
         for name in request_ids:
             job = self._jobs.pop(name, None)
-            if job is None:
-                continue
-            self._unscheduled.pop(name, None)
-            if self.failure is None:
+            if job is not None and self.failure is None:
                 self._engine.cancel(name)
-            self._recorder.take(job.sequence)
-            self._observer.cancelled(job.sequence)
+                self._metrics.cancelled(name)
 
     def _stop(self) -> None:
         self._stopping = True
@@ -148,47 +143,32 @@ class EngineThread:
     def _step(self) -> None:
         if not self._engine.busy:
             return
-        start = self._clock()
         updates = self._engine.step()
-        now = self._clock()
-        for name, job in tuple(self._unscheduled.items()):
-            if job.sequence.cached_tokens is not None:
-                job.timing.scheduled_s = start
-                del self._unscheduled[name]
-        deliveries = [self._delivery(update, now) for update in updates]
-        self._observer.stepped(self._engine)
-        if deliveries:
-            self._hand_over(deliveries)
+        ended = self._metrics.stepped(updates)
+        if updates:
+            self._hand_over(
+                [self._delivery(each, ended.get(each.sequence.request_id)) for each in updates]
+            )
 
-    def _delivery(self, update: Update, now: float) -> Delivery:
-        sequence, count = update.sequence, update.tokens
-        job = self._jobs[sequence.request_id]
-        if count:
-            if job.timing.first_token_s is None:
-                job.timing.first_token_s = now
-            job.timing.last_token_s = now
-            self._observer.advanced(sequence, count, job.timing)
+    def _delivery(self, update: Update, counted: EndedRequest | None) -> Delivery:
+        sequence = update.sequence
+        name = sequence.request_id
+        output = sequence.output_token_ids
+        end = None
+        if update.finish_reason is None:
+            job = self._jobs[name]
+        else:
+            job = self._jobs.pop(name)
+            end = End(update.finish_reason, update.stopped_by, update.failure, counted)
         return job.outlet, News(
             job.answer,
-            sequence.output_token_ids[len(sequence.output_token_ids) - count :].tolist(),
+            output[len(output) - update.tokens :].tolist(),
             update.text,
             [] if update.logprobs is None else [update.logprobs],
-            None if update.finish_reason is None else self._end(job, update),
+            end,
         )
 
-    def _end(self, job: Job, update: Update) -> End:
-        assert update.finish_reason is not None, "it has ended"
-        del self._jobs[job.sequence.request_id]
-        end = End(
-            update.finish_reason,
-            update.stopped_by,
-            update.failure,
-            self._recorder.take(job.sequence),
-            job.timing,
-        )
-        self._observer.ended(job.sequence, end)
-        return end
-
-    def _failed(self, job: Job, failure: str | None) -> Delivery:
-        end = End(FinishReason.ERROR, failure=failure or STOPPED, timing=job.timing)
+    @staticmethod
+    def _failed(job: Job, failure: str | None) -> Delivery:
+        end = End(FinishReason.ERROR, failure=failure or STOPPED)
         return job.outlet, News(job.answer, end=end)

@@ -2,33 +2,22 @@
 
 from dataclasses import dataclass, field
 
-from outrider.engine.recorder import RecordedSteps
 from outrider.engine.sampling.logprobs import Logprobs
 from outrider.records.request import FinishReason
-
-
-@dataclass(slots=True)
-class Timing:
-    """When an answer was asked for, first took part in a step, and got its tokens; in seconds.
-
-    The clock is the engine's. None is what has not happened.
-    """
-
-    queued_s: float
-    scheduled_s: float | None = None
-    first_token_s: float | None = None
-    last_token_s: float | None = None
+from outrider.server.metrics.ended_request import EndedRequest
 
 
 @dataclass(frozen=True, slots=True)
 class End:
-    """How an answer ended: as the engine's `Update` has it, with its steps and times."""
+    """How an answer ended, as the engine's `Update` has it; `counted` are its steps and times.
+
+    There is nothing to count of one that the engine never ran.
+    """
 
     reason: FinishReason
     stopped_by: int | str | None = None
     failure: str | None = None
-    steps: RecordedSteps = field(default_factory=RecordedSteps)
-    timing: Timing = field(default_factory=lambda: Timing(0.0))
+    counted: EndedRequest | None = None
 
 
 @dataclass(slots=True)

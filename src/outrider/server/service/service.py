@@ -6,9 +6,8 @@ from collections.abc import Callable
 from contextlib import suppress
 
 from outrider.engine.engine import Engine
-from outrider.engine.recorder import StepRecorder
+from outrider.server.metrics.serving_metrics import ServingMetrics
 from outrider.server.service.engine_thread import Delivery, EngineThread
-from outrider.server.service.observer import NoObserver, Observer
 from outrider.server.service.place import Place
 from outrider.server.service.refusals import Draining, EngineDown, QueueFull
 
@@ -18,20 +17,21 @@ SHUT_DOWN = "the server was told to end before the answer was complete"
 class Service:
     """Lets at most `capacity` answers run and wait at once, and gives each request an outlet.
 
-    All methods belong to the event loop that `start` was called on. `engine` reports to `recorder`
-    and is the thread's alone from `start` on.
+    All methods belong to the event loop that `start` was called on. `engine` reports to `metrics`,
+    by the same clock, and is the thread's alone from `start` on.
     """
 
     def __init__(
         self,
         engine: Engine,
-        recorder: StepRecorder,
+        metrics: ServingMetrics,
         *,
         capacity: int,
         clock: Callable[[], float] = time.perf_counter,
-        observer: Observer | None = None,
     ) -> None:
         self.capacity = capacity
+        self.metrics = metrics
+        self.clock = clock
         self.draining = False
         self._places: set[Place] = set()
         self._idle = asyncio.Event()
@@ -39,10 +39,9 @@ class Service:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread = EngineThread(
             engine,
-            recorder,
+            metrics,
             hand_over=self._hand_over,
             clock=clock,
-            observer=observer or NoObserver(),
         )
 
     @property

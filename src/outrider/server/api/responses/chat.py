@@ -49,7 +49,7 @@ class ChatWording:
             "token_ids": news.token_ids if self.request.return_token_ids else None,
         }
         if end is not None and self.answers > 1 and not self.metrics.strict:
-            told = without_nulls(metrics_of(answer, self.metrics))
+            told = without_nulls(metrics_of(answer, self.metrics, answers=self.answers))
             choice |= {} if told is None else {"metrics": told}
         return self._chunk_with(answer, choice)
 
@@ -57,7 +57,7 @@ class ChatWording:
         """See `Wording`."""
         told = None
         if self.answers == 1:
-            told = without_nulls(metrics_of(answers.each[0], self.metrics))
+            told = without_nulls(metrics_of(answers.each[0], self.metrics, answers=1))
         return {
             **self.identity.head("chat.completion.chunk"),
             "choices": [],
@@ -83,7 +83,7 @@ class ChatWording:
             "prompt_text": None,
             "kv_transfer_params": None,
             "ec_transfer_params": None,
-            "metrics": metrics_of(first, self.metrics) if self.answers == 1 else None,
+            "metrics": metrics_of(first, self.metrics, answers=1) if self.answers == 1 else None,
         }
 
     def _choice(self, answer: Answer, news: News) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class ChatWording:
             "routed_experts": None,
         }
         if self.answers > 1 and not self.metrics.strict:
-            choice["metrics"] = metrics_of(answer, self.metrics)
+            choice["metrics"] = metrics_of(answer, self.metrics, answers=self.answers)
         return choice
 
     def _chunk_with(self, answer: Answer, choice: dict[str, Any]) -> dict[str, Any]:

@@ -38,7 +38,7 @@ class CompletionWording:
         choice["token_ids"] = self._ids(news)
         chunk = {**self.identity.head("text_completion"), "choices": [choice]}
         if news.end is not None and self.answers > 1 and not self.metrics.strict:
-            told = without_nulls(metrics_of(answer, self.metrics))
+            told = without_nulls(metrics_of(answer, self.metrics, answers=self.answers))
             choice |= {} if told is None else {"metrics": told}
         options = self.request.stream_options
         if options is not None and options.continuous_usage_stats:
@@ -49,7 +49,7 @@ class CompletionWording:
         """See `Wording`."""
         told = None
         if self.answers == 1:
-            told = without_nulls(metrics_of(answers.each[0], self.metrics))
+            told = without_nulls(metrics_of(answers.each[0], self.metrics, answers=1))
         return {
             **self.identity.head("text_completion"),
             "choices": [],
@@ -68,7 +68,9 @@ class CompletionWording:
             "usage": usage(answers),
             "kv_transfer_params": None,
             "ec_transfer_params": None,
-            "metrics": (metrics_of(answers.each[0], self.metrics) if self.answers == 1 else None),
+            "metrics": (
+                metrics_of(answers.each[0], self.metrics, answers=1) if self.answers == 1 else None
+            ),
         }
 
     def _whole(self, answer: Answer, news: News) -> dict[str, Any]:
@@ -82,7 +84,7 @@ class CompletionWording:
         choice["prompt_token_ids"] = self._prompt_ids(answer)
         choice["routed_experts"] = None
         if self.answers > 1 and not self.metrics.strict:
-            choice["metrics"] = metrics_of(answer, self.metrics)
+            choice["metrics"] = metrics_of(answer, self.metrics, answers=self.answers)
         return choice
 
     def _choice(self, answer: Answer, news: News, *, echo: bool) -> dict[str, Any]:

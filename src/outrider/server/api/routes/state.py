@@ -3,12 +3,9 @@
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
-from fastapi.responses import PlainTextResponse
 
 from outrider.server.api.api import api_of
 from outrider.server.api.errors import ApiError
-
-PROMETHEUS_TEXT = "text/plain; version=0.0.4; charset=utf-8"
 
 router = APIRouter()
 
@@ -33,8 +30,6 @@ async def version(request: Request) -> dict[str, Any]:
 
 @router.get("/metrics")
 async def metrics(request: Request) -> Response:
-    """Show the counters in Prometheus' text format."""
-    page = api_of(request).metrics_page
-    if page is None:
-        raise ApiError(404, "this server keeps no metrics")
-    return PlainTextResponse(page.render(), media_type=PROMETHEUS_TEXT)
+    """Show the counters, in Prometheus' text format or as OpenMetrics."""
+    page, content_type = api_of(request).service.metrics.render(request.headers.get("accept", ""))
+    return Response(page, headers={"content-type": content_type})
