@@ -35,8 +35,8 @@ class ServedModel:
     """Tokenizer, vocabulary and limits of a model; requests of up to `max_length` tokens.
 
     `end_token_ids` are its own. `fresh_seed` is for requests that have none. `readers` are the
-    threads in which prompts are read, so that the event loop never waits for a long one. `device` is what
-    holds the cache, CPU or GPU.
+    threads in which prompts are read, so that the event loop never waits for a long one. `device`
+    is what holds the cache, CPU or GPU.
     """
 
     def __init__(
