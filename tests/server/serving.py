@@ -33,12 +33,12 @@ VOCABULARY = 258
 END = 256
 NAME = "counter"
 LETTERS = range(64, 90)
-"""Token ids that the counting model goes around in; `_` comes after `Z`, and so on."""
+"""Token ids of a to z, which the model goes around in."""
 
 
 @dataclass
 class AlphabetModel:
-    """A target that counts through `LETTERS`, and ends after a token that is none of them.
+    """A target that goes through the alphabet, from `a` after any token that is no letter.
 
     While `gate` is cleared no step gets on. `passes` are how many forward passes there were.
     """

@@ -38,7 +38,7 @@ async def answer(api: Api, http: Request, call: Call, wording: Wording) -> Respo
         outlet = place.run([each.sequence for each in answers.each], whole=not fields.stream)
         if fields.stream:
             events = _events(outlet, answers, wording, with_usage=_wants_usage(fields))
-            return EventStream(events, close=place.close)
+            return EventStream(events, close=place.close, stalled_s=api.settings.stalled_s)
         news = await _unless_gone(http, outlet.take())
     except BaseException:
         place.close()

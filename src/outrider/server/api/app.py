@@ -91,14 +91,12 @@ def _field(place: tuple[int | str, ...]) -> str | None:
     _, *path = place
     if not path or isinstance(path[0], int):
         return None
-    indices = "".join(f"[{each}]" for each in path[1:] if isinstance(each, int))
-    last = path[-1]
-    nested = (
-        f".{last}"
-        if len(path) > 1 and isinstance(last, str) and last.isidentifier() and last not in _TYPES
-        else ""
-    )
-    return f"{path[0]}{indices}{nested}"
+    parts = [
+        f"[{each}]" if isinstance(each, int) else f".{each}"
+        for each in path
+        if isinstance(each, int) or (each.isidentifier() and each not in _TYPES)
+    ]
+    return "".join(parts).removeprefix(".")
 
 
 _TYPES = frozenset({"str", "int", "bool", "float", "dict"})

@@ -34,6 +34,10 @@ class Call(Protocol):
         """How many tokens are told beside each of the output, None for no logprobs at all."""
 
     @property
+    def prompt_logprobs(self) -> int | None:
+        """The same for each prompt token but the first."""
+
+    @property
     def max_tokens(self) -> int | None:
         """The most output tokens, None for all that there is room for."""
 
@@ -61,6 +65,11 @@ class ChatCall:
                 raise bad_request("top_logprobs without logprobs; set it to true", "top_logprobs")
             return None
         return self.fields.top_logprobs or 0
+
+    @property
+    def prompt_logprobs(self) -> int | None:
+        """See `Call`."""
+        return self.fields.prompt_logprobs
 
     @property
     def max_tokens(self) -> int | None:
@@ -102,6 +111,12 @@ class CompletionCall:
     def logprobs(self) -> int | None:
         """See `Call`."""
         return self.fields.logprobs
+
+    @property
+    def prompt_logprobs(self) -> int | None:
+        """See `Call`; a prompt that is echoed is told like the output."""
+        asked = self.fields.prompt_logprobs
+        return self.fields.logprobs if asked is None and self.fields.echo else asked
 
     @property
     def only_echo(self) -> bool:
@@ -146,6 +161,7 @@ def begin(call: Call, model: ServedModel, settings: ApiSettings) -> Answers:
     parameters = sampling_parameters(
         call.fields,
         logprobs=call.logprobs,
+        prompt_logprobs=call.prompt_logprobs,
         recommended=settings.sampling,
         encode=model.tokenizer.encode,
         vocabulary_tokens=model.vocabulary_tokens,

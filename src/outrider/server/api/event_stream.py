@@ -9,8 +9,6 @@ from starlette.responses import Response
 from starlette.types import Message, Receive, Scope, Send
 
 DONE = b"data: [DONE]\n\n"
-STALLED_S = 60.0
-"""A reader who takes nothing for so long is given up."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -31,7 +29,7 @@ class EventStream(Response):
         events: AsyncIterator[bytes],
         *,
         close: Callable[[], None],
-        stalled_s: float = STALLED_S,
+        stalled_s: float,
     ) -> None:
         super().__init__(media_type="text/event-stream")
         del self.headers["content-length"]

@@ -27,7 +27,6 @@ _AS_THEY_ARE = (
     "ignore_eos",
     "min_tokens",
     "skip_special_tokens",
-    "prompt_logprobs",
 )
 _AS_TUPLES = ("allowed_token_ids", "stop_token_ids")
 _GREEDY_BELOW = 1e-5
@@ -38,12 +37,13 @@ def sampling_parameters(
     request: GenerationFields,
     *,
     logprobs: int | None,
+    prompt_logprobs: int | None,
     recommended: Mapping[str, Any],
     encode: Callable[[str], Sequence[int]],
     vocabulary_tokens: int,
     limits: RequestLimits,
 ) -> SamplingParameters:
-    """Return what `request` asks, with `logprobs` tokens beside each of the output.
+    """Return what `request` asks, with `logprobs` tokens told beside each of the output.
 
     `max_tokens` is left to who knows the prompt. Raises ApiError, 400, for what is out of range.
     """
@@ -59,7 +59,7 @@ def sampling_parameters(
     asked["temperature"] = _temperature(asked["temperature"])
     _check_at_most("n", request.n, limits.n)
     _check_at_most("logprobs", logprobs, limits.logprobs)
-    _check_at_most("prompt_logprobs", request.prompt_logprobs, limits.logprobs)
+    _check_at_most("prompt_logprobs", prompt_logprobs, limits.logprobs)
     try:
         parameters = SamplingParameters(
             **asked,
@@ -67,6 +67,7 @@ def sampling_parameters(
             stop=_stop(request.stop, limits),
             bad_words_token_ids=tokenize_bad_words(request.bad_words or (), encode),
             logprobs=logprobs,
+            prompt_logprobs=prompt_logprobs,
         )
         parameters.check_token_ids(vocabulary_tokens)
     except InvalidSetting as error:

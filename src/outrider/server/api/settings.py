@@ -44,7 +44,8 @@ class ApiSettings:
 
     `sampling` holds what the model's makers recommend where a request does not say.
     `chat_template` takes the place of the model's own. `speculation` is told by `/version`.
-    Every `log_interval_s` the log says what happened, None is never.
+    Every `log_interval_s` the log says what happened, None is never. A
+    reader of a stream who takes nothing for `stalled_s` is given up.
     """
 
     model_names: tuple[str, ...]
@@ -56,3 +57,4 @@ class ApiSettings:
     api_keys: tuple[str, ...] = field(default=(), repr=False)
     retry_after_s: int = 1
     log_interval_s: float | None = None
+    stalled_s: float = 60.0
