@@ -16,14 +16,15 @@ def test_any_of_the_keys_opens(tokenizer: Tokenizer, key: str) -> None:
     settings = ApiSettings(model_names=(NAME,), api_keys=KEYS)
     with (
         running(api_over(AlphabetModel(), tokenizer, settings=settings)) as server,
-        httpx2.Client(base_url=server.url) as client,
+        httpx2.Client(
+            base_url=server.url, headers=[(b"authorization", f"Bearer {key}".encode())]
+        ) as client,
     ):
-        client.headers[b"authorization"] = f"Bearer {key}".encode()
         assert chat(client)
 
 
 @pytest.mark.parametrize(
-    "header", [None, "", "Bearer", "Bearer ", "Bearer wrong", "Basic first-secret", "first-secret",
+    "header", [None, "", "Bearer", "Bearer wrong", "Basic first-secret", "first-secret",
                "Bearer first-secre", "Bearer first-secrett"],
 )  # fmt: skip
 def test_without_a_key_nothing_but_the_state_is_told(

@@ -37,7 +37,7 @@ async def answer(api: Api, http: Request, call: Call, wording: Wording) -> Respo
         answers = await api.read(lambda: begin(call, api.model, api.settings))
         outlet = place.run([each.sequence for each in answers.each], whole=not fields.stream)
         if fields.stream:
-            events = _events(outlet, answers, wording, with_usage=_wants_usage(fields))
+            events = _events(outlet, answers, wording, with_usage=fields.wants_usage)
             return EventStream(events, close=place.close, stalled_s=api.settings.stalled_s)
         news = await _unless_gone(http, outlet.take())
     except BaseException:
@@ -105,10 +105,6 @@ async def _unless_gone(http: Request, work: Awaitable[Result]) -> Result:
 
 class ClientGone(Exception):
     """Nobody is there any more to read the answer."""
-
-
-def _wants_usage(fields: GenerationFields) -> bool:
-    return fields.stream_options is not None and bool(fields.stream_options.include_usage)
 
 
 def _check_stream_options(fields: GenerationFields) -> None:

@@ -4,7 +4,6 @@ import hashlib
 import hmac
 from collections.abc import Iterable
 
-from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
 from starlette.types import ASGIApp, Receive, Scope, Send
 
@@ -22,17 +21,18 @@ class KeyCheck:
 
     def __init__(self, app: ASGIApp, keys: Iterable[str]) -> None:
         self._app = app
-        self._digests = [_digest(key) for key in keys]
+        self._digests = [_digest(key.encode()) for key in keys]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer 401, or let the request pass."""
         if scope["type"] != "http" or not self._digests or scope["path"] in OPEN_PATHS:
             await self._app(scope, receive, send)
             return
-        scheme, _, given = Headers(scope=scope).get("authorization", "").partition(" ")
+        header = next((value for name, value in scope["headers"] if name == b"authorization"), b"")
+        scheme, _, given = header.partition(b" ")
         digest = _digest(given.strip())
         matches = [hmac.compare_digest(digest, known) for known in self._digests]
-        if scheme.lower() == "bearer" and any(matches):
+        if scheme.lower() == b"bearer" and any(matches):
             await self._app(scope, receive, send)
             return
         error = ApiError(401, "no valid API key; send it as Authorization: Bearer KEY")
@@ -40,5 +40,5 @@ class KeyCheck:
         await response(scope, receive, send)
 
 
-def _digest(key: str) -> bytes:
-    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+def _digest(key: bytes) -> bytes:
+    return hashlib.sha256(key).digest()

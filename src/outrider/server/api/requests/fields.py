@@ -71,3 +71,8 @@ class GenerationFields(BaseModel):
     def unknown(self) -> Mapping[str, Any]:
         """What was given and is no field."""
         return self.model_extra or {}
+
+    @property
+    def wants_usage(self) -> bool:
+        """Whether a stream ends with a chunk on what it took."""
+        return self.stream_options is not None and bool(self.stream_options.include_usage)

@@ -51,7 +51,10 @@ class ChatWording:
         if end is not None and self.answers > 1 and not self.metrics.strict:
             told = without_nulls(metrics_of(answer, self.metrics, answers=self.answers))
             choice |= {} if told is None else {"metrics": told}
-        return self._chunk_with(answer, choice)
+        chunk = self._chunk_with(answer, choice)
+        if end is not None and not self.request.wants_usage:
+            chunk["system_fingerprint"] = self.identity.fingerprint
+        return chunk
 
     def closing(self, answers: Answers) -> dict[str, Any]:
         """See `Wording`."""

@@ -43,6 +43,8 @@ class CompletionWording:
         options = self.request.stream_options
         if options is not None and options.continuous_usage_stats:
             chunk["usage"] = running_usage(answer)
+        if news.end is not None and not self.request.wants_usage:
+            chunk["system_fingerprint"] = self.identity.fingerprint
         return chunk
 
     def closing(self, answers: Answers) -> dict[str, Any]:
