@@ -67,6 +67,7 @@ def bind(host: str, port: int) -> socket.socket:
 
     Before the weights are loaded, since a port in use should show at once.
     """
+    bound = None
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -75,7 +76,9 @@ def bind(host: str, port: int) -> socket.socket:
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
         bound.listen(_BACKLOG)
-    except (OSError, OverflowError, UnicodeError) as error:
+    except (OSError, OverflowError, ValueError) as error:
+        if bound is not None:
+            bound.close()
         reason = getattr(error, "strerror", None) or error
         raise InvalidSetting(
             f"--host {host} --port {port} cannot be listened on ({reason})",

@@ -46,7 +46,7 @@ def run_server(settings: ServerSettings, *, say: Callable[[str], None]) -> None:
         # First, because it tells in a moment what is wrong with a model.
         open_weights(files.path)
         tokenizer = Tokenizer(files.path, kept=kept_folder(cache_dir, files.sha256))
-        template = _chat_template(settings.chat_template, tokenizer)
+        template = read_chat_template(settings.chat_template, tokenizer)
         built = build_engine(
             files, settings.engine, speculation, model_name=settings.model_names[0]
         )
@@ -112,7 +112,7 @@ def _log_as_vllm_does(level: str) -> None:
     logger.propagate = False
 
 
-def _chat_template(given: str | None, tokenizer: Tokenizer) -> str | None:
+def read_chat_template(given: str | None, tokenizer: Tokenizer) -> str | None:
     """Return the template itself, which may be `given` by the name of its file; InvalidSetting."""
     if given is None:
         return None

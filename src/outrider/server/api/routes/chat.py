@@ -10,11 +10,12 @@ from outrider.server.api.requests.chat import ChatRequest
 from outrider.server.api.responses.chat import ChatWording
 from outrider.server.api.responses.identity import Identity
 from outrider.server.api.responses.logprobs import LogprobsWording
+from outrider.server.api.routes import ANSWERS
 
 router = APIRouter()
 
 
-@router.post("/v1/chat/completions")
+@router.post("/v1/chat/completions", response_class=Response, responses=ANSWERS)
 async def chat_completions(fields: ChatRequest, request: Request) -> Response:
     """Go on with a conversation."""
     api = api_of(request)

@@ -9,11 +9,12 @@ from outrider.server.api.requests.completion import CompletionRequest
 from outrider.server.api.responses.completion import CompletionWording
 from outrider.server.api.responses.identity import Identity
 from outrider.server.api.responses.logprobs import LogprobsWording
+from outrider.server.api.routes import ANSWERS
 
 router = APIRouter()
 
 
-@router.post("/v1/completions")
+@router.post("/v1/completions", response_class=Response, responses=ANSWERS)
 async def completions(fields: CompletionRequest, request: Request) -> Response:
     """Go on with one text or several."""
     api = api_of(request)

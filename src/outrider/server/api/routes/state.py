@@ -3,6 +3,7 @@
 from typing import Any
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import PlainTextResponse
 
 from outrider.server.api.api import api_of
 from outrider.server.api.errors import ApiError
@@ -10,7 +11,7 @@ from outrider.server.api.errors import ApiError
 router = APIRouter()
 
 
-@router.get("/health")
+@router.get("/health", response_class=Response)
 async def health(request: Request) -> Response:
     """Answer 200 while requests are taken, 503 while the server ends or its engine is down."""
     service = api_of(request).service
@@ -28,7 +29,7 @@ async def version(request: Request) -> dict[str, Any]:
     return {"version": api.version, "speculative_config": api.settings.speculation}
 
 
-@router.get("/metrics")
+@router.get("/metrics", response_class=PlainTextResponse)
 async def metrics(request: Request) -> Response:
     """Show the counters, in Prometheus' text format or as OpenMetrics."""
     page, content_type = api_of(request).service.metrics.render(request.headers.get("accept", ""))
