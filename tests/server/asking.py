@@ -51,12 +51,10 @@ def chunks_of(text: str) -> list[dict[str, Any]]:
 
 def text_of(chunks: list[dict[str, Any]], index: int = 0) -> str:
     """What the chunks of one answer say together."""
-    pieces = []
-    for chunk in chunks:
-        for choice in chunk["choices"]:
-            if choice["index"] == index:
-                pieces.append(choice.get("text") or choice.get("delta", {}).get("content") or "")
-    return "".join(pieces)
+    choices = [each for chunk in chunks for each in chunk["choices"] if each["index"] == index]
+    return "".join(
+        each.get("text") or each.get("delta", {}).get("content") or "" for each in choices
+    )
 
 
 def refusal(client: httpx2.Client, path: str, body: Any, status: int = 400) -> dict[str, Any]:

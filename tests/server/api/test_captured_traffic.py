@@ -59,24 +59,20 @@ def missing(expected: Any, found: Any, at: str = "") -> list[str]:
     """
     if expected is None or (found is None and at.endswith(_MAY_BE_NULL)):
         return []
+    kinds = {int, float} if isinstance(expected, float) else {type(expected)}
+    if type(found) not in kinds:
+        return [f"{at} is {found!r}"]
     if isinstance(expected, dict):
-        if not isinstance(found, dict):
-            return [f"{at} is {found!r}"]
-        return [
-            each
-            for key, value in expected.items()
-            for each in (
-                missing(value, found[key], f"{at}.{key}") if key in found else [f"{at}.{key}"]
-            )
+        lacking = [f"{at}.{key}" for key in expected if key not in found]
+        there = [key for key in expected if key in found]
+        return lacking + [
+            each for key in there for each in missing(expected[key], found[key], f"{at}.{key}")
         ]
-    if isinstance(expected, list):
-        if not isinstance(found, list):
-            return [f"{at} is {found!r}"]
-        if not expected or not found:
-            return [] if bool(expected) == bool(found) else [f"{at} has {len(found)}"]
-        return missing(expected[0], found[0], f"{at}[0]")
-    kinds = (int, float) if isinstance(expected, float) else type(expected)
-    return [] if isinstance(found, kinds) else [f"{at} is {found!r}"]
+    if isinstance(expected, list) and bool(expected) != bool(found):
+        return [f"{at} has {len(found)}"]
+    return (
+        missing(expected[0], found[0], f"{at}[0]") if isinstance(expected, list) and found else []
+    )
 
 
 _MAY_BE_NULL = ("stop_reason", "per_step_accepted", "per_step_drafted")

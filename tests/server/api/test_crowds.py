@@ -187,12 +187,11 @@ def test_what_does_not_finish_in_time_is_told_so(tokenizer: Tokenizer) -> None:
         assert server.blocks_in_use() == 0 or not server.engine.busy
 
 
-def test_a_stalled_reader_is_given_up(
-    tokenizer: Tokenizer, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_stalled_reader_is_given_up(tokenizer: Tokenizer) -> None:
     settings = ApiSettings(model_names=(NAME,), stalled_s=0.05)
-    with running(api_over(AlphabetModel(), tokenizer, settings=settings)) as server:
-        with raw(server, endless(stream=True, logprobs=True, top_logprobs=20)) as connection:
-            until(lambda: server.api.service.answers == 0)
-            until(lambda: len(server.server.server_state.tasks) == 0)
-            del connection
+    with (
+        running(api_over(AlphabetModel(), tokenizer, settings=settings)) as server,
+        raw(server, endless(stream=True, logprobs=True, top_logprobs=20)),
+    ):
+        until(lambda: server.api.service.answers == 0)
+        until(lambda: len(server.server.server_state.tasks) == 0)

@@ -50,6 +50,7 @@ from outrider.engine.tokenizer import Tokenizer
         ({"seed": 10**30}, "seed"),
         ({"stop": ["a", 5]}, "stop"),
         ({"stream_options": {"include_usage": True}}, "stream_options"),
+        ({"stream": True, "prompt_logprobs": 1}, "prompt_logprobs"),
         ({"tool_choice": "required"}, "tool_choice"),
         ({"modalities": ["audio"]}, "modalities"),
         ({"audio": {"voice": "x"}}, "audio"),

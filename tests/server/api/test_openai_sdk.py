@@ -5,8 +5,10 @@ from collections.abc import Iterator
 
 import openai
 import pytest
-from tests.server.asking import message
+from openai.types.chat import ChatCompletionUserMessageParam
 from tests.server.serving import NAME, Running
+
+MESSAGES: list[ChatCompletionUserMessageParam] = [{"role": "user", "content": "hi"}]
 
 
 @pytest.fixture(scope="module")
@@ -17,7 +19,7 @@ def sdk(served: Running) -> Iterator[openai.OpenAI]:
 
 def test_a_chat(sdk: openai.OpenAI) -> None:
     answer = sdk.chat.completions.create(
-        model=NAME, messages=message(), temperature=0, max_completion_tokens=4
+        model=NAME, messages=MESSAGES, temperature=0, max_completion_tokens=4
     )
     assert answer.choices[0].message.content == "abcd"
     assert answer.choices[0].finish_reason == "length"
@@ -29,7 +31,7 @@ def test_a_chat(sdk: openai.OpenAI) -> None:
 def test_a_stream_with_its_usage(sdk: openai.OpenAI) -> None:
     stream = sdk.chat.completions.create(
         model=NAME,
-        messages=message(),
+        messages=MESSAGES,
         temperature=0,
         max_tokens=4,
         stream=True,
@@ -45,7 +47,7 @@ def test_a_stream_with_its_usage(sdk: openai.OpenAI) -> None:
 
 def test_two_answers(sdk: openai.OpenAI) -> None:
     answer = sdk.chat.completions.create(
-        model=NAME, messages=message(), n=2, seed=3, temperature=1.2, max_tokens=24
+        model=NAME, messages=MESSAGES, n=2, seed=3, temperature=1.2, max_tokens=24
     )
     assert [choice.index for choice in answer.choices] == [0, 1]
     assert answer.choices[0].message.content != answer.choices[1].message.content
@@ -53,7 +55,7 @@ def test_two_answers(sdk: openai.OpenAI) -> None:
 
 def test_logprobs(sdk: openai.OpenAI) -> None:
     answer = sdk.chat.completions.create(
-        model=NAME, messages=message(), temperature=0, max_tokens=2, logprobs=True, top_logprobs=3
+        model=NAME, messages=MESSAGES, temperature=0, max_tokens=2, logprobs=True, top_logprobs=3
     )
     logprobs = answer.choices[0].logprobs
     assert logprobs is not None
@@ -74,7 +76,7 @@ def test_a_completion_and_its_stream(sdk: openai.OpenAI) -> None:
 def test_fields_beyond_openais(sdk: openai.OpenAI) -> None:
     answer = sdk.chat.completions.create(
         model=NAME,
-        messages=message(),
+        messages=MESSAGES,
         temperature=0,
         max_tokens=4,
         extra_body={"return_token_ids": True, "top_k": 1, "min_tokens": 2},
@@ -90,10 +92,10 @@ def test_models(sdk: openai.OpenAI) -> None:
 
 def test_errors_are_the_ones_that_programs_look_for(sdk: openai.OpenAI) -> None:
     with pytest.raises(openai.NotFoundError, match="does not exist") as missing:
-        sdk.chat.completions.create(model="other", messages=message())
+        sdk.chat.completions.create(model="other", messages=MESSAGES)
     assert missing.value.param == "model"
     with pytest.raises(openai.BadRequestError, match="temperature") as bad:
-        sdk.chat.completions.create(model=NAME, messages=message(), temperature=-1)
+        sdk.chat.completions.create(model=NAME, messages=MESSAGES, temperature=-1)
     assert bad.value.param == "temperature"
 
 
@@ -101,11 +103,11 @@ def test_sixteen_clients_at_once_without_threads(served: Running) -> None:
     async def ask(client: openai.AsyncOpenAI, place: int) -> str:
         if place % 2:
             stream = await client.chat.completions.create(
-                model=NAME, messages=message(), temperature=0, max_tokens=place + 1, stream=True
+                model=NAME, messages=MESSAGES, temperature=0, max_tokens=place + 1, stream=True
             )
             return "".join([each.choices[0].delta.content or "" async for each in stream])
         answer = await client.chat.completions.create(
-            model=NAME, messages=message(), temperature=0, max_tokens=place + 1
+            model=NAME, messages=MESSAGES, temperature=0, max_tokens=place + 1
         )
         return answer.choices[0].message.content or ""
 

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from outrider.server.api.answers import Answer, Answers
 from outrider.server.api.api import Api
 from outrider.server.api.calls import Call, begin, count_answers
-from outrider.server.api.errors import ApiError
+from outrider.server.api.errors import ApiError, bad_request
 from outrider.server.api.event_stream import DONE, EventStream, event, gone
 from outrider.server.api.requests.fields import GenerationFields
 from outrider.server.api.requests.not_supported import refuse_not_supported
@@ -31,7 +31,7 @@ async def answer(api: Api, http: Request, call: Call, wording: Wording) -> Respo
     api.note_unknown(fields.unknown)
     refuse_not_supported(fields)
     refuse_structure(structured_output(fields))
-    _check_stream_options(fields)
+    _check_stream(fields)
     place = api.reserve(count_answers(call, api.settings))
     try:
         answers = await api.read(lambda: begin(call, api.model, api.settings))
@@ -107,8 +107,8 @@ class ClientGone(Exception):
     """Nobody is there any more to read the answer."""
 
 
-def _check_stream_options(fields: GenerationFields) -> None:
+def _check_stream(fields: GenerationFields) -> None:
     if fields.stream_options is not None and not fields.stream:
-        raise ApiError(
-            400, "stream_options without stream; set stream to true", param="stream_options"
-        )
+        raise bad_request("stream_options without stream; set stream to true", "stream_options")
+    if fields.prompt_logprobs is not None and fields.stream:
+        raise bad_request("prompt_logprobs are not told in a stream", "prompt_logprobs")

@@ -15,7 +15,6 @@ from outrider.server.api.errors import ApiError
 from outrider.server.api.model import ServedModel
 from outrider.server.api.settings import ApiSettings
 from outrider.server.service.place import Place
-from outrider.server.service.refusals import QueueFull, Refusal
 from outrider.server.service.service import Service
 
 _log = logging.getLogger(__name__)
@@ -53,21 +52,14 @@ class Api:
             )
 
     def reserve(self, answers: int) -> Place:
-        """Make room for a request; ApiError where there is none, now or ever."""
+        """Make room for a request; Refusal where there is none, ApiError where there never is."""
         if answers > self.service.capacity:
             raise ApiError(
                 400,
                 f"{answers} answers in one request; there is room for {self.service.capacity}",
                 param="n",
             )
-        try:
-            return self.service.reserve(answers)
-        except QueueFull as refusal:
-            wait = {"Retry-After": str(self.settings.retry_after_s)}
-            raise ApiError(429, str(refusal), headers=wait) from refusal
-        except Refusal as refusal:
-            status = 503 if self.service.failure is None else 500
-            raise ApiError(status, str(refusal)) from refusal
+        return self.service.reserve(answers)
 
     async def read(self, work: Callable[[], Result]) -> Result:
         """Return what `work` gives, done in another thread."""

@@ -12,13 +12,14 @@ from fastapi.responses import JSONResponse
 from starlette.exceptions import HTTPException
 
 from outrider.server.api.answering import ClientGone
-from outrider.server.api.api import Api
+from outrider.server.api.api import Api, api_of
 from outrider.server.api.auth import KeyCheck
 from outrider.server.api.body_limit import BodyLimit
 from outrider.server.api.errors import NAMES, ApiError, bad_request
 from outrider.server.api.routes import chat, completions, models, state, tokens
 from outrider.server.metrics.interval_log import IntervalLog
 from outrider.server.metrics.periodic_log import keep_log
+from outrider.server.service.refusals import EngineDown, QueueFull, Refusal
 
 _log = logging.getLogger(__name__)
 
@@ -38,6 +39,7 @@ def create_app(api: Api) -> FastAPI:
         finally:
             log.cancel()
             api.service.stop()
+            api.model.readers.shutdown(wait=False)
 
     # The pages that show the document load scripts from elsewhere.
     app = FastAPI(
@@ -48,6 +50,7 @@ def create_app(api: Api) -> FastAPI:
     for router in ROUTERS:
         app.include_router(router)
     app.add_exception_handler(ApiError, _tell)
+    app.add_exception_handler(Refusal, _tell_refusal)
     app.add_exception_handler(RequestValidationError, _tell_invalid)
     app.add_exception_handler(HTTPException, _tell_http)
     app.add_exception_handler(ClientGone, _tell_nobody)
@@ -71,6 +74,13 @@ def _response(error: ApiError) -> Response:
 async def _tell(_: Request, error: Exception) -> Response:
     assert isinstance(error, ApiError), "registered for it"
     return _response(error)
+
+
+async def _tell_refusal(request: Request, error: Exception) -> Response:
+    if isinstance(error, QueueFull):
+        wait = {"Retry-After": str(api_of(request).settings.retry_after_s)}
+        return _response(ApiError(429, str(error), headers=wait))
+    return _response(ApiError(500 if isinstance(error, EngineDown) else 503, str(error)))
 
 
 async def _tell_invalid(_: Request, error: Exception) -> Response:

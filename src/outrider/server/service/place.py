@@ -8,6 +8,7 @@ from outrider.records.request import FinishReason
 from outrider.server.service.engine_thread import EngineThread
 from outrider.server.service.news import End, News
 from outrider.server.service.outlet import Outlet
+from outrider.server.service.refusals import Draining
 
 
 class Place:
@@ -24,9 +25,15 @@ class Place:
         self._vacate = vacate
         self._sequences: Sequence_[Sequence] = ()
         self._outlet: Outlet | None = None
+        self._given_up: str | None = None
 
     def run(self, sequences: Sequence_[Sequence], *, whole: bool) -> Outlet:
-        """Have `sequences` answered; the place is free again when all have ended."""
+        """Have `sequences` answered; the place is free again when all have ended.
+
+        Raises Draining where the place was given up before.
+        """
+        if self._given_up is not None:
+            raise Draining(self._given_up)
         self._sequences = sequences
         self._outlet = Outlet(len(sequences), whole=whole, on_end=lambda: self._vacate(self))
         self._thread.submit(sequences, self._outlet)
@@ -34,6 +41,7 @@ class Place:
 
     def give_up(self, failure: str) -> None:
         """End what still runs, and tell its reader why."""
+        self._given_up = failure
         self.close()
         if self._outlet is not None:
             for answer in tuple(self._outlet.running):
