@@ -112,3 +112,11 @@ def test_a_model_that_is_none_is_one_line(run: Run) -> None:
     result = run("serve", "no-such-model", "--port", 0)
     assert result.exit_code == 2
     assert "no-such-model" in result.err
+
+
+def test_the_document_names_no_flag_that_there_is_not(run: Run) -> None:
+    told = run("serve", "--help").out
+    text = (Path(__file__).parents[2] / "docs" / "serve.md").read_text()
+    flags = set(re.findall(r"--[a-z-]+[a-z]", text))
+    assert len(flags) > 10
+    assert {flag for flag in flags if f"{flag} " not in told} <= {"--help"}
