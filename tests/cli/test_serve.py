@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -99,7 +100,6 @@ def test_a_wrong_option_is_one_line(
 
 
 def test_a_port_in_use_is_one_line(run: Run, tiny_model: Path) -> None:
-    import socket  # noqa: PLC0415
 
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
