@@ -18,7 +18,6 @@ from outrider.server.api.requests.chat import ChatRequest
 from outrider.server.api.requests.completion import CompletionRequest
 from outrider.server.api.settings import ApiSettings, RequestLimits
 
-PATHS = (CHAT, COMPLETIONS, "/tokenize", "/detokenize")
 FIELDS = sorted(
     {*ChatRequest.model_fields, *CompletionRequest.model_fields, *ChatRequest.not_supported,
      "tokens", "return_token_strs", "unknown"}
@@ -45,38 +44,54 @@ plausible: dict[str, st.SearchStrategy[Any]] = {
         max_size=3,
     ),
     "prompt": st.text(max_size=9) | st.lists(st.integers(0, 257), max_size=5) | values,
-    "temperature": st.floats(0, 2), "top_p": st.floats(0, 1), "n": st.integers(0, 4),
-    "max_tokens": st.integers(-1, 20), "logit_bias": st.dictionaries(
-        st.integers(0, 300).map(str), st.floats(-100, 100), max_size=4),
-    "repetition_penalty": st.floats(0, 1e300), "stop": st.lists(st.text(max_size=2), max_size=3),
+    "temperature": st.floats(0, 2),
+    "top_p": st.floats(0, 1),
+    "n": st.integers(0, 4),
+    "max_tokens": st.integers(-1, 20),
+    "logit_bias": st.dictionaries(st.integers(0, 300).map(str), st.floats(-100, 100), max_size=4),
+    "repetition_penalty": st.floats(1e-300, 1e300),
+    "stop": st.lists(st.text(max_size=2), max_size=3),
     "allowed_token_ids": st.lists(st.integers(0, 257), max_size=3),
-    "bad_words": st.lists(st.text(max_size=2), max_size=3), "stream": st.booleans(),
-    "logprobs": st.integers(0, 5) | st.booleans(), "top_logprobs": st.integers(0, 5),
-    "prompt_logprobs": st.integers(0, 3), "echo": st.booleans(), "min_tokens": st.integers(0, 4),
-    "tokens": st.lists(st.integers(-1, 260), max_size=5), "tools": st.lists(values, max_size=2),
+    "bad_words": st.lists(st.text(max_size=2), max_size=3),
+    "stream": st.booleans(),
+    "logprobs": st.integers(0, 5) | st.booleans(),
+    "top_logprobs": st.integers(0, 5),
+    "prompt_logprobs": st.integers(0, 3),
+    "echo": st.booleans(),
+    "min_tokens": st.integers(0, 4),
+    "tokens": st.lists(st.integers(-1, 260), max_size=5),
+    "tools": st.lists(values, max_size=2),
+    "model": st.just(NAME) | st.none(),
     "response_format": st.fixed_dictionaries({"type": st.sampled_from(["text", "json_schema"])}),
-}  # fmt: skip
+}
+
+
+REQUIRED: dict[str, dict[str, Any]] = {
+    CHAT: {"messages": message(), "max_tokens": 3},
+    COMPLETIONS: {"prompt": "ab", "max_tokens": 3},
+    "/tokenize": {"prompt": "ab"},
+    "/detokenize": {"tokens": [1]},
+}
 
 
 @st.composite
-def bodies(draw: st.DrawFn) -> bytes:
-    """JSON of known fields with likely and unlikely values, sometimes damaged."""
-    names = draw(st.lists(st.sampled_from(FIELDS), max_size=6, unique=True))
-    body: dict[str, Any] = {"max_tokens": 3}
-    if draw(st.integers(0, 3)):
-        body |= {"messages": message(), "prompt": "ab", "tokens": [1]}
-    for name in names:
-        wild = draw(st.integers(0, 2)) == 0 or name not in plausible
-        body[name] = draw(values if wild else plausible[name])
+def requests(draw: st.DrawFn) -> tuple[str, bytes]:
+    """A path, and JSON of known fields with likely and unlikely values, sometimes damaged."""
+    path = draw(st.sampled_from([CHAT, COMPLETIONS, *REQUIRED]))
+    body = dict(REQUIRED[path]) if draw(st.integers(0, 9)) else {}
+    for name in draw(st.lists(st.sampled_from(FIELDS), max_size=5, unique=True)):
+        wild = name not in plausible or draw(st.integers(0, 5)) == 0
+        if not wild or draw(st.booleans()):
+            body[name] = draw(values if wild else plausible[name])
     text = json.dumps(body)
-    match draw(st.integers(0, 9)):
+    match draw(st.integers(0, 14)):
         case 0:
-            return text[: draw(st.integers(0, len(text)))].encode()
+            return path, text[: draw(st.integers(0, len(text)))].encode()
         case 1:
             at = draw(st.integers(0, len(text)))
-            return text[:at].encode() + draw(st.binary(max_size=3)) + text[at:].encode()
+            return path, text[:at].encode() + draw(st.binary(max_size=3)) + text[at:].encode()
         case _:
-            return text.encode()
+            return path, text.encode()
 
 
 @pytest.fixture(scope="module")
@@ -114,9 +129,9 @@ def send(client: httpx2.Client, path: str, body: bytes) -> None:
 @settings(
     max_examples=2_000, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True
 )
-@given(path=st.sampled_from(PATHS), body=bodies())
-def test_a_few_thousand_bodies(asking: httpx2.Client, path: str, body: bytes) -> None:
-    send(asking, path, body)
+@given(request=requests())
+def test_a_few_thousand_bodies(asking: httpx2.Client, request: tuple[str, bytes]) -> None:
+    send(asking, *request)
 
 
 def test_afterwards_the_server_is_as_before(target: Running, asking: httpx2.Client) -> None:
@@ -141,9 +156,9 @@ def test_fifty_thousand_bodies_leave_no_memory_behind(
             suppress_health_check=list(HealthCheck),
             database=None,
         )
-        @given(path=st.sampled_from(PATHS), body=bodies())
-        def many(path: str, body: bytes) -> None:
-            send(asking, path, body)
+        @given(request=requests())
+        def many(request: tuple[str, bytes]) -> None:
+            send(asking, *request)
 
         many()
         gc.collect()
