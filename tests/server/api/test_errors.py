@@ -132,12 +132,14 @@ def test_an_engine_that_fails_says_so_to_all_and_health_shows_it(tokenizer: Toke
         httpx2.Client(base_url=server.url) as client,
     ):
         assert client.get("/health").status_code == 200
-        body = {"messages": message(), "max_tokens": 3}
+        # The penalty is not at fault.
+        body = {"messages": message(), "max_tokens": 3, "presence_penalty": 1}
         error = refusal(client, CHAT, body, status=500)
         assert error["type"] == "InternalServerError"
         assert "broken on purpose" not in error["message"]
         assert client.get("/health").status_code == 503
         assert refusal(client, CHAT, body, status=500)["message"] == error["message"]
+        assert client.get("/metrics").status_code == 200
         streamed = client.post(CHAT, json=body | {"stream": True})
         assert streamed.json()["error"]["code"] == 500
 

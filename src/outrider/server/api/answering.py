@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable
+from functools import partial
 from typing import TypeVar
 
 import msgspec
@@ -40,12 +41,14 @@ async def answer(api: Api, http: Request, call: Call, wording: Wording) -> Respo
             events = _events(outlet, answers, wording, with_usage=fields.wants_usage)
             return EventStream(events, close=place.close, stalled_s=api.settings.stalled_s)
         news = await _unless_gone(http, outlet.take())
+        body = partial(_body, answers, wording, news)
+        # With log-probabilities a body may take longer to word than others should wait.
+        told = call.logprobs is not None or call.prompt_logprobs is not None
+        content = await api.read(body) if told else body()
     except BaseException:
         place.close()
         raise
-    return Response(
-        msgspec.json.encode(_body(answers, wording, news)), media_type="application/json"
-    )
+    return Response(content, media_type="application/json")
 
 
 def failure_of(answer: Answer, end: End) -> ApiError:
@@ -53,20 +56,20 @@ def failure_of(answer: Answer, end: End) -> ApiError:
     message = end.failure or "the engine failed"
     if message == SHUT_DOWN:
         return ApiError(503, message)
-    if answer.sequence.sampling.rules:
-        # What the request asked of the logits may have left nothing to choose from.
+    if end.counted is not None and answer.sequence.sampling.rules:
+        # The engine goes on: what the request asked of the logits left nothing to choose from.
         return ApiError(422, f"the answer cannot be continued: {message}")
     return ApiError(500, message)
 
 
-def _body(answers: Answers, wording: Wording, news: list[News]) -> dict[str, object]:
+def _body(answers: Answers, wording: Wording, news: list[News]) -> bytes:
     news.sort(key=lambda each: each.answer)
     for each in news:
         told = answers.each[each.answer]
         if each.end is not None and each.end.failure is not None:
             raise failure_of(told, each.end)
         told.told(each)
-    return wording.body(answers, news)
+    return msgspec.json.encode(wording.body(answers, news))
 
 
 async def _events(

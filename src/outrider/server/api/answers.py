@@ -23,11 +23,6 @@ class Answer:
     end: End | None = None
 
     @property
-    def begun(self) -> bool:
-        """Whether anything of it has been told."""
-        return self.tokens > 0
-
-    @property
     def prompt_logprobs(self) -> list[Logprobs]:
         """What was asked about the prompt's tokens; complete once the answer has begun."""
         return self.sequence.prompt_logprobs
