@@ -22,10 +22,11 @@ ALLOWED: Mapping[str, frozenset[str]] = MappingProxyType(
             "errors": "",
             "records": "errors acceptance",
             "engine": "errors acceptance records",
+            "server": "errors acceptance records engine",
             "bench": "errors acceptance records engine",
             "advice": "errors acceptance records",
             "report": "errors acceptance records advice",
-            "cli": "errors acceptance records engine bench advice report",
+            "cli": "errors acceptance records engine server bench advice report",
         }.items()
     }
 )

@@ -1,4 +1,6 @@
 import json
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -8,7 +10,9 @@ from outrider.records.adapters.registry import adapter
 from outrider.records.reading import AcceptanceRecord, Place
 from outrider.records.request import StepRecord
 from outrider.records.sources.document import JsonDocument
-from outrider.records.speculation_metrics import Detail, speculation_metrics
+from outrider.records.speculation_metrics import Detail, speculation_metrics, vllm_would_tell
+
+BODIES = Path(__file__).parent / "cases" / "vllm" / "bodies.jsonl"
 
 
 def step(drafted: int, accepted: int, emitted: int | None = None, trimmed: int = 0) -> StepRecord:
@@ -47,6 +51,63 @@ def test_trimmed_tokens_stand_beside_the_drafted_ones() -> None:
     assert found["num_spec_steps"] == 1
 
 
+def test_what_drafts_of_each_length_came_to_is_told_apart() -> None:
+    steps = [step(3, 3), step(3, 0), step(1, 1), step(1, 0), step(1, 1), step(0, 0)]
+    found = speculation_metrics(steps, num_spec_tokens=4, detail="summary")
+    assert found["acceptance_histogram_by_draft_length"] == {"1": [1, 2], "3": [1, 0, 0, 1]}
+    assert found["acceptance_histogram"] == [2, 2, 0, 1, 0]
+
+
+def test_the_times_are_those_of_all_decode_steps_in_milliseconds() -> None:
+    found = speculation_metrics([step(2, 1), step(0, 0)], num_spec_tokens=4, detail="summary")
+    assert found["draft_time_ms"] == pytest.approx(200)
+    assert found["verify_time_ms"] == pytest.approx(400)
+
+
+def captured() -> list[dict[str, Any]]:
+    """The objects of a real vLLM 0.32 server, told in detail."""
+    bodies = (json.loads(line)["body"] for line in BODIES.read_text().splitlines())
+    told = [(body.get("metrics") or {}).get("speculative_decoding") for body in bodies]
+    return [each for each in told if each is not None and each["per_step_drafted"] is not None]
+
+
+def test_strict_gives_the_very_objects_that_a_vllm_server_gave_for_the_same_steps() -> None:
+    assert len(captured()) > 10
+    for told in captured():
+        lengths = zip(told["per_step_drafted"], told["per_step_accepted"], strict=True)
+        steps = [step(drafted, accepted) for drafted, accepted in lengths]
+        k = told["num_spec_tokens"]
+        found = speculation_metrics(steps, num_spec_tokens=k, detail="detailed", strict=True)
+        assert list(found.items()) == list(told.items())
+
+
+@pytest.mark.parametrize("detail", ["summary", "detailed"])
+def test_without_strict_the_same_fields_have_the_same_values(detail: Detail) -> None:
+    steps = [step(2, 1), step(3, 3, emitted=1, trimmed=1)]
+    strict = speculation_metrics(steps, num_spec_tokens=3, detail=detail, strict=True)
+    full = speculation_metrics(steps, num_spec_tokens=3, detail=detail)
+    assert {name: full[name] for name in strict} == strict
+    assert set(full) - set(strict) == {
+        "acceptance_histogram_by_draft_length",
+        "num_accepted_emitted_tokens",
+        "num_trimmed_draft_tokens",
+        "num_invalidated_draft_tokens",
+        "draft_time_ms",
+        "verify_time_ms",
+    }
+
+
+@pytest.mark.parametrize(
+    ("answers", "stopped_by", "told"),
+    [(1, None, True), (1, 2, True), (2, None, False), (1, "END", False)],
+    ids=["one answer", "a stop token", "several answers", "a stop string"],
+)
+def test_vllm_tells_nothing_of_several_answers_or_after_a_stop_string(
+    answers: int, stopped_by: int | str | None, told: bool
+) -> None:
+    assert vllm_would_tell(answers=answers, stopped_by=stopped_by) is told
+
+
 @given(
     st.lists(st.tuples(st.integers(1, 5), st.integers(0, 5)), min_size=1, max_size=30),
     st.sampled_from(["summary", "detailed"]),
@@ -71,3 +132,7 @@ def test_what_reads_vllms_answers_reads_ours(
     assert (record.steps, record.drafted) == (len(steps), sum(each.drafted for each in steps))
     assert record.accepted == sum(each.accepted for each in steps)
     assert list(record.histogram or ()) == metrics["acceptance_histogram"]
+    table = record.draft_table
+    assert table is not None
+    by_drafted = [sum(drafted == length for drafted, _ in lengths) for length in range(6)]
+    assert [sum(row) for row in table] == by_drafted

@@ -12,6 +12,7 @@ import typer
 
 from outrider.cli.probe import probe
 from outrider.cli.report import report
+from outrider.cli.serve import serve
 from outrider.cli.tune import tune
 from outrider.cli.watch import watch
 from outrider.errors import OutriderError
@@ -27,6 +28,7 @@ app.command()(tune)
 app.command()(report)
 app.command()(watch)
 app.command()(probe)
+app.command()(serve)
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001  typer's way to call back

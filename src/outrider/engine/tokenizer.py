@@ -2,11 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from outrider.engine.detokenizer import Detokenizer
 from outrider.engine.tokenizer_cache import read_converted, read_tokenizer
 from outrider.errors import CorruptFile, InvalidWorkload
+
+_ROLES_SHOWN = 8
 
 
 class Tokenizer:
@@ -41,34 +44,62 @@ class Tokenizer:
         token: int | None = self._tokenizer.eos_token_id
         return token
 
-    def encode_chat(self, messages: Sequence[Mapping[str, str]]) -> list[int]:
+    def encode_chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        *,
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        chat_template: str | None = None,
+        add_generation_prompt: bool = True,
+        continue_final_message: bool = False,
+        variables: Mapping[str, Any] = MappingProxyType({}),
+    ) -> list[int]:
         """Token ids of a conversation, ready for the answer; plain text without a template.
 
-        Raises InvalidWorkload where the template refuses the conversation.
+        `chat_template` is used in place of the model's own, and may use `variables`. Raises
+        InvalidWorkload where the template refuses the conversation.
         """
-        if not self.has_chat_template:
-            return list(self._tokenizer.encode("\n".join(each["content"] for each in messages)))
+        if not self.has_chat_template and chat_template is None:
+            text = "\n".join(each["content"] for each in messages)
+            return self.encode(text, add_special_tokens=True)
         try:
-            token_ids = self._tokenizer.apply_chat_template(
-                [dict(each) for each in messages], add_generation_prompt=True, return_dict=False
+            text = self._tokenizer.apply_chat_template(
+                [dict(each) for each in messages],
+                **variables,
+                tools=None if tools is None else [dict(each) for each in tools],
+                chat_template=chat_template,
+                add_generation_prompt=add_generation_prompt,
+                continue_final_message=continue_final_message,
+                tokenize=False,
             )
+            return self.encode(text)
         except Exception as error:
-            roles = ", ".join(each["role"] for each in messages)
+            roles = ", ".join(str(each.get("role")) for each in messages[:_ROLES_SHOWN])
             raise InvalidWorkload(
                 f"the model's chat template refuses a conversation of {roles} "
                 f"({' '.join(str(error).split())[:120]})",
                 "roles that it knows, in its order",
                 "change the messages",
             ) from error
-        return list(token_ids)
 
-    def decode(self, token_ids: Sequence[int]) -> str:
-        """The text of `token_ids`, special tokens included."""
-        return str(self._tokenizer.decode(token_ids))
+    def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
+        """The text of `token_ids`, special tokens included unless they are to be skipped."""
+        backend = self._tokenizer.backend_tokenizer
+        return str(backend.decode(list(token_ids), skip_special_tokens=skip_special_tokens))
 
-    def encode(self, text: str) -> list[int]:
-        """The token ids of `text` alone, without the special tokens that may begin or end one."""
-        return list(self._tokenizer.encode(text, add_special_tokens=False))
+    def encode(self, text: str, *, add_special_tokens: bool = False) -> list[int]:
+        """The token ids of `text`, without the special tokens that may begin or end one.
+
+        Lets other threads run meanwhile, which the tokenizer's own way to encode one text does not.
+        """
+        backend = self._tokenizer.backend_tokenizer
+        [encoding] = backend.encode_batch_fast([text], add_special_tokens=add_special_tokens)
+        return list(encoding.ids)
+
+    def token(self, token_id: int) -> str | None:
+        """The vocabulary's entry for an id, None for one that it does not have."""
+        entry: str | None = self._tokenizer.backend_tokenizer.id_to_token(token_id)
+        return entry
 
     def detokenizer(
         self, prompt: Sequence[int], *, skip_special_tokens: bool = True

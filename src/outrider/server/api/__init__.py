@@ -1,0 +1,1 @@
+"""OpenAI's API in vLLM's dialect: what is asked, what is answered, and where."""

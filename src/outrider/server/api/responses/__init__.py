@@ -1,0 +1,1 @@
+"""How answers are worded, in bodies and in chunks."""

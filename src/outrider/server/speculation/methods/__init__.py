@@ -1,0 +1,1 @@
+"""The methods that this engine runs: one file each, and a registry."""

@@ -1,0 +1,145 @@
+"""A real model, tiny and random, from its folder to its answers."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import httpx2
+import pytest
+import torch
+from tests.server.asking import COMPLETIONS, chat, complete, stream
+from tests.server.serving import ENGINES, running
+
+from outrider.engine.models.store import locate_model
+from outrider.engine.scheduling.limits import Limits
+from outrider.engine.tokenizer import Tokenizer
+from outrider.errors import InvalidSetting, NotEnoughMemory
+from outrider.server.api.settings import RequestLimits
+from outrider.server.running import ListenSettings
+from outrider.server.service.building import EngineSettings, build_engine
+from outrider.server.serving import build_api, read_chat_template
+from outrider.server.settings import ServerSettings
+from outrider.server.speculation.reading import read_speculative_config
+from outrider.server.speculation.resolving import resolve
+from outrider.server.speculation.target_facts import TargetFacts
+
+ENGINE = EngineSettings(
+    backend="torch",
+    dtype="float32",
+    max_model_len=512,
+    kv_cache_bytes=64 * 2**20,
+    limits=Limits(max_num_seqs=8, max_num_batched_tokens=128),
+)
+NGRAM = '{"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_min": 1}'
+
+
+@contextmanager
+def served(folder: Path, speculation: str | None) -> Iterator[httpx2.Client]:
+    settings = ServerSettings(
+        model="tiny",
+        engine=ENGINE,
+        listen=ListenSettings(),
+        limits=RequestLimits(),
+        speculation=read_speculative_config(speculation),
+        spec_decode_metrics="none" if speculation is None else "detailed",
+        seed=1,
+    )
+    files = locate_model(str(folder), cache_dir=folder, report=print)
+    resolved = None
+    if settings.speculation is not None:
+        resolved = resolve(settings.speculation, TargetFacts(model="tiny"))
+    tokenizer = Tokenizer(files.path)
+    built = build_engine(files, ENGINE, resolved, model_name="tiny")
+    api = build_api(settings, files, tokenizer, built, resolved, None)
+    ENGINES[id(api)] = built.engine
+    with running(api) as server, httpx2.Client(base_url=server.url, timeout=60) as client:
+        yield client
+
+
+@pytest.fixture(scope="module", autouse=True)
+def one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture(scope="module")
+def plain(tiny_model: Path) -> Iterator[httpx2.Client]:
+    with served(tiny_model, None) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def speculating(tiny_model: Path) -> Iterator[httpx2.Client]:
+    with served(tiny_model, NGRAM) as client:
+        yield client
+
+
+@pytest.mark.parametrize("temperature", [0, 0.9])
+def test_streamed_or_not_speculating_or_not_a_seed_gives_the_same_tokens(
+    plain: httpx2.Client, speculating: httpx2.Client, temperature: float
+) -> None:
+    asked = {
+        "prompt": "abcabcabcabc", "temperature": temperature, "seed": 5, "max_tokens": 60,
+        "return_token_ids": True, "ignore_eos": True,
+    }  # fmt: skip
+    outputs = []
+    for client in (plain, speculating):
+        outputs.append(complete(client, **asked)["choices"][0]["token_ids"])
+        chunks = stream(client, COMPLETIONS, **asked)
+        outputs.append([id_ for each in chunks for id_ in each["choices"][0]["token_ids"]])
+    assert len(outputs[0]) == 60
+    assert outputs.count(outputs[0]) == 4
+
+
+def test_speculation_is_told_by_the_version_and_in_the_answer(speculating: httpx2.Client) -> None:
+    told = speculating.get("/version").json()["speculative_config"]
+    assert (told["method"], told["num_speculative_tokens"]) == ("ngram", 3)
+    metrics = complete(speculating, prompt="abcabcabc", max_tokens=40)["metrics"]
+    assert metrics["speculative_decoding"]["num_spec_steps"] > 0
+    page = speculating.get("/metrics").text
+    assert "vllm:spec_decode_num_drafts_total" in page
+
+
+def test_text_is_never_half_a_character(plain: httpx2.Client) -> None:
+    asked = {"prompt": "é", "temperature": 1, "seed": 3, "max_tokens": 200, "ignore_eos": True}
+    whole = complete(plain, **asked)["choices"][0]["text"]
+    pieces = [chunk["choices"][0]["text"] for chunk in stream(plain, COMPLETIONS, **asked)]
+    assert "".join(pieces) == whole
+
+
+def test_many_requests_at_once_are_answered_as_each_alone(plain: httpx2.Client) -> None:
+    prompts = [f"{letter}{letter}x" for letter in "abcdefghij"]
+    together = complete(plain, prompt=prompts, max_tokens=12, return_token_ids=True)
+    for prompt, choice in zip(prompts, together["choices"], strict=True):
+        alone = complete(plain, prompt=prompt, max_tokens=12, return_token_ids=True)
+        assert alone["choices"][0]["token_ids"] == choice["token_ids"]
+
+
+def test_the_chat_template_may_be_the_users_own(tiny_model: Path, tmp_path: Path) -> None:
+    tokenizer = Tokenizer(tiny_model)
+    template = "{% for message in messages %}{{ message.content }}!{% endfor %}"
+    file = tmp_path / "template.jinja"
+    file.write_text(template)
+    assert read_chat_template(str(file), tokenizer) == template
+    assert read_chat_template(template, tokenizer) == template
+    assert read_chat_template(None, tokenizer) is None
+    for broken in (str(tmp_path / "missing.jinja"), "{% for %}", "{{ messages.nothing.here }}"):
+        with pytest.raises(InvalidSetting, match="--chat-template"):
+            read_chat_template(broken, tokenizer)
+
+
+def test_what_does_not_fit_is_told_before_it_is_loaded(tiny_model: Path) -> None:
+    files = locate_model(str(tiny_model), cache_dir=tiny_model, report=print)
+    small = EngineSettings(backend="torch", dtype="float32", kv_cache_bytes=1_000)
+    with pytest.raises(NotEnoughMemory, match="--kv-cache-memory"):
+        build_engine(files, small, None, model_name="tiny")
+    long = EngineSettings(backend="torch", dtype="float32", max_model_len=4_097)
+    with pytest.raises(InvalidSetting, match="--max-model-len 4097"):
+        build_engine(files, long, None, model_name="tiny")
+
+
+def test_a_chat_goes_through_the_models_template(plain: httpx2.Client) -> None:
+    body = chat(plain, return_token_ids=True, max_tokens=2)
+    assert body["prompt_token_ids"][0] == 257
