@@ -62,6 +62,15 @@ class Tokenizer:
             ) from error
         return list(token_ids)
 
+    @property
+    def vocabulary_tokens(self) -> int:
+        """How many tokens there are, the special ones among them."""
+        return len(self._tokenizer)
+
+    def to_json(self) -> str:
+        """Everything about the tokens, as the `tokenizers` library stores it in tokenizer.json."""
+        return str(self._tokenizer.backend_tokenizer.to_str())
+
     def decode(self, token_ids: Sequence[int]) -> str:
         """The text of `token_ids`, special tokens included."""
         return str(self._tokenizer.decode(token_ids))
