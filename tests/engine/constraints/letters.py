@@ -20,7 +20,7 @@ from outrider.engine.models.base import BLOCK_TOKENS, Rows
 from outrider.engine.tokenizer import Tokenizer
 
 WORDS = (
-    *'abcdefgnorstuxy0123456789{}[]()",:-.+ \n',
+    *'abcdefglnorstuxy0123456789{}[]()",:-.+ \n',
     *("true", "false", "null", '":', '{"', '"}', '", "', ", ", "ab", "ba", "red", "abc", "é"),
 )
 """The tokens, in the order of their ids; the end of an answer comes after them."""
