@@ -8,6 +8,7 @@ import torch
 
 from outrider.engine.adaptive.verification import AdaptiveVerification
 from outrider.engine.batch_rows import BatchRows
+from outrider.engine.constraints.step import ConstrainedStep
 from outrider.engine.delivery import Failures, deliver, tell_prompt_logprobs
 from outrider.engine.drafting.base import Drafter
 from outrider.engine.drafting.batch_size_ranges import BatchSizeRanges
@@ -48,7 +49,8 @@ class StepLoop:
         batch = [piece.sequence for piece in pieces if piece.completes]
         proposed, failures = self._propose(pieces, batch)
         drafted_at = self.clock()
-        draft = self._trim(pieces, batch, proposed, drafted_at - start)
+        constrained = ConstrainedStep.of(batch, proposed, self.model.config.vocab_size)
+        draft = self._trim(pieces, batch, constrained.draft, drafted_at - start)
         layout = BatchRows.of(pieces, draft)
         logits = self.model.forward(layout.rows)
         for sequence, rows, following in layout.telling(logits):
@@ -59,7 +61,8 @@ class StepLoop:
             self._record_prefills(pieces, self.clock() - start)
             return []
         choosing = layout.choosing(logits)
-        verdict = self._judge(choosing, draft, batch, failures)
+        failures = {**constrained.failures, **failures}
+        verdict = self._judge(choosing, constrained, draft, batch, failures)
         verified_at = self.clock()
         updates = deliver(batch, verdict, choosing, draft, failures)
         self.drafter.observe(batch, verdict)
@@ -68,7 +71,8 @@ class StepLoop:
         end = self.clock()
         self._record_prefills(pieces, end - start)
         decoding = [not piece.prefill for piece in pieces if piece.completes]
-        trimmed = proposed.lengths - draft.lengths
+        invalidated = proposed.lengths - constrained.draft.lengths
+        trimmed = constrained.draft.lengths - draft.lengths
         for row in np.flatnonzero(decoding).tolist():
             record = StepRecord(
                 drafted=int(draft.lengths[row]),
@@ -78,6 +82,7 @@ class StepLoop:
                 verify_s=verified_at - drafted_at,
                 step_s=end - start,
                 trimmed=int(trimmed[row]),
+                invalidated=int(invalidated[row]),
             )
             self.recorder.step(batch[row], record)
         return updates
@@ -104,10 +109,15 @@ class StepLoop:
         return self.adaptive.trim(batch, draft, plain_rows=plain_rows, spent_s=spent_s)
 
     def _judge(
-        self, logits: torch.Tensor, draft: Draft, batch: list[Sequence], failures: Failures
+        self,
+        logits: torch.Tensor,
+        constrained: ConstrainedStep,
+        draft: Draft,
+        batch: list[Sequence],
+        failures: Failures,
     ) -> Verdict:
         """Verify `draft`; a sequence fails where a row that it needs has no token to choose."""
-        processed = process(logits, draft, batch)
+        processed = constrained.mask(process(logits, draft, batch), draft)
         broken = take_out_broken_rows(processed, draft)
         verdict = self.verifier.verify(processed, draft, [each.sampling for each in batch])
         failures |= {

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.engine.constraints.base import Constraint
 from outrider.engine.detokenizer import Detokenizer
 from outrider.engine.sampling import Sampling
 from outrider.engine.sampling.stops import Stops
@@ -24,9 +25,9 @@ class Sequence:
     there already when the request began, None before it does. `block_names` and `offered_blocks`
     are what `BlockCache` remembers of it. `stops` says where the output ends: where `sampling` asks
     for it, at one of the model's own `end_token_ids`, or else at `max_tokens`. Without a
-    `detokenizer` there is no text. `prompt_logprobs` fill up while the prompt is computed, if asked
-    for. Raises `InvalidSetting` for an empty prompt, `max_tokens` below 1, or stop strings without
-    text.
+    `detokenizer` there is no text. A `constraint`, started for this request alone, says what the
+    output may be. `prompt_logprobs` fill up while the prompt is computed, if asked for. Raises
+    `InvalidSetting` for an empty prompt, `max_tokens` below 1, or stop strings without text.
     """
 
     __slots__ = (
@@ -37,6 +38,7 @@ class Sequence:
         "block_table",
         "cached_tokens",
         "computed_tokens",
+        "constraint",
         "offered_blocks",
         "prompt_logprobs",
         "prompt_tokens",
@@ -54,6 +56,7 @@ class Sequence:
         sampling: Sampling,
         end_token_ids: Collection[int] = (),
         detokenizer: Detokenizer | None = None,
+        constraint: Constraint | None = None,
     ) -> None:
         if len(prompt) == 0:
             raise InvalidSetting(
@@ -68,11 +71,13 @@ class Sequence:
         self.request_id = request_id
         self.prompt_tokens = len(prompt)
         self.sampling = sampling
+        self.constraint = constraint
         self.stops = Stops(
             sampling.parameters,
             end_token_ids=end_token_ids,
             max_tokens=max_tokens,
             detokenizer=detokenizer,
+            constraint=constraint,
         )
         self.prompt_logprobs: list[Logprobs] = []
         self.computed_tokens = 0

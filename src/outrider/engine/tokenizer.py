@@ -82,6 +82,15 @@ class Tokenizer:
                 "change the messages",
             ) from error
 
+    @property
+    def vocabulary_tokens(self) -> int:
+        """How many tokens there are, the special ones among them."""
+        return len(self._tokenizer)
+
+    def to_json(self) -> str:
+        """Everything about the tokens, as the `tokenizers` library stores it in tokenizer.json."""
+        return str(self._tokenizer.backend_tokenizer.to_str())
+
     def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
         """The text of `token_ids`, special tokens included unless they are to be skipped."""
         backend = self._tokenizer.backend_tokenizer

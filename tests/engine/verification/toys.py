@@ -105,6 +105,7 @@ class ArbitraryDrafter:
 
 
 Trim = Callable[[Draft], NDArray[np.int64]]
+Constrain = Callable[[Tokens, Draft], Draft]
 
 
 def target_rows(context: Tokens, draft: Draft, target: torch.Tensor = TARGET) -> torch.Tensor:
@@ -122,6 +123,8 @@ def speculate(
     *,
     draws: int = DRAWS,
     trim: Trim | None = None,
+    constrain: Constrain | None = None,
+    target: torch.Tensor = TARGET,
 ) -> Tokens:
     """The first three tokens of each of `draws` sequences, int [draws, 3], all begun alike."""
     text = np.zeros((draws, 2 + EMITTED + K), np.int64)
@@ -133,7 +136,9 @@ def speculate(
         draft = drafter.draft(context, sampling[: len(rows)])
         if trim is not None:
             draft = Draft(draft.tokens, trim(draft), draft.probabilities)
-        verdict = verifier.verify(target_rows(context, draft), draft, sampling[: len(rows)])
+        if constrain is not None:
+            draft = constrain(context, draft)
+        verdict = verifier.verify(target_rows(context, draft, target), draft, sampling[: len(rows)])
         counts = verdict.accepted + 1
         at = np.arange(counts.sum()) - np.repeat(counts.cumsum() - counts, counts)
         text[np.repeat(rows, counts), np.repeat(ends, counts) + at] = np.concatenate(
@@ -159,10 +164,10 @@ def law(logits: NDArray[np.float64], parameters: SamplingParameters) -> NDArray[
     return np.asarray(p / p.sum())
 
 
-def joint_law(parameters: SamplingParameters) -> NDArray[np.float64]:
+def joint_law(parameters: SamplingParameters, target: torch.Tensor = TARGET) -> NDArray[np.float64]:
     """The exact probability of each triple, [V**3]."""
     step = np.array(
-        [[law(row, parameters) for row in rows] for rows in TARGET.double().numpy()], np.float64
+        [[law(row, parameters) for row in rows] for rows in target.double().numpy()], np.float64
     )
     return np.array(
         [
@@ -181,10 +186,14 @@ def p_value(counts: Tokens, expected: NDArray[np.float64]) -> float:
     return float(chisquare(counts[possible], expected[possible] * counts.sum()).pvalue)
 
 
-def joint_p_value(triples: Tokens, parameters: SamplingParameters) -> float:
+def joint_p_value(
+    triples: Tokens, parameters: SamplingParameters, target: torch.Tensor = TARGET
+) -> float:
     """Test triples [N, 3] against the target's law."""
     numbers = triples @ VOCABULARY ** np.arange(EMITTED)[::-1]
-    return p_value(np.bincount(numbers, minlength=VOCABULARY**EMITTED), joint_law(parameters))
+    return p_value(
+        np.bincount(numbers, minlength=VOCABULARY**EMITTED), joint_law(parameters, target)
+    )
 
 
 def bonferroni(tests: int, level: float = 0.01) -> float:

@@ -22,8 +22,8 @@ class Draft:
 
     `lengths` may be lowered afterwards, to verify less. Where there is a q, whether a token stays
     may depend on what came before it, but not on the token itself or what follows: dropping drawn
-    tokens for what they are shifts the output's distribution. A token that a grammar forbids stays
-    therefore, and the target, which forbids it too, rejects it.
+    tokens for what they are shifts the output's distribution. Whoever drops those that a grammar
+    forbids has to take them out of q as well, see `ConstrainedStep`.
     """
 
     tokens: NDArray[np.int32]

@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
+from outrider.engine.constraints.base import Constraint
 from outrider.engine.detokenizer import Detokenizer
 from outrider.engine.sampling.parameters import SamplingParameters
 from outrider.engine.sampling.stop_strings import StopStrings
@@ -30,7 +31,9 @@ class Stops:
     """Follows one request's output and ends it, token by token, however its runs are cut.
 
     `end_token_ids` are the model's own, `max_tokens` at least 1 what the request may have in all.
-    Without a detokenizer there is no text. Raises `InvalidSetting` for stop strings without text.
+    A `constraint` hears of every token that does not end the output, and ends it once nothing can
+    be added, whatever `min_tokens` says. Without a detokenizer there is no text. Raises
+    `InvalidSetting` for stop strings without text.
     """
 
     def __init__(
@@ -40,6 +43,7 @@ class Stops:
         end_token_ids: Collection[int],
         max_tokens: int,
         detokenizer: Detokenizer | None = None,
+        constraint: Constraint | None = None,
     ) -> None:
         if parameters.stop and detokenizer is None:
             raise InvalidSetting(
@@ -53,6 +57,7 @@ class Stops:
         self._min_tokens = parameters.min_tokens
         self._max_tokens = max_tokens
         self._detokenizer = detokenizer
+        self._constraint = constraint
         self._strings = StopStrings(parameters.stop, include=self._include)
         self._tokens = 0
 
@@ -77,6 +82,10 @@ class Stops:
         shown = self._strings.feed(self._text_of(token), may_stop=may_stop)
         if shown.stop is not None:
             return Delivered(1, shown.text, FinishReason.STOP, shown.stop)
+        if self._constraint is not None:
+            self._constraint.advance(token)
+            if self._constraint.ended:
+                return Delivered(1, shown.text + self._strings.rest(), FinishReason.STOP)
         if self._tokens >= self._max_tokens:
             return Delivered(1, shown.text + self._strings.rest(), FinishReason.LENGTH)
         return Delivered(1, shown.text)
