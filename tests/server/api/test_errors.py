@@ -90,6 +90,34 @@ def test_what_is_no_json_object_is_refused(
     assert response.json()["error"]["type"] == "BadRequestError"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        b'"\\ud800"', b'"\\ud800 \\udc00"', b'"\\udc00"', b'"\xed\xa0\x80"', b'{"\\ud800": 1}',
+        b'["\\ud800"]', b'"\xff"',
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("field", [b"model", b"bad_words", b"stop", b"prompt", b"unknown", b"user"])
+def test_half_a_surrogate_pair_is_no_text(client: httpx2.Client, field: bytes, text: bytes) -> None:
+    for path, body in (
+        (CHAT, b'{"messages": [{"role": "user", "content": "x"}], "max_tokens": 2'),
+        (COMPLETIONS, b'{"prompt": "x", "max_tokens": 2'),
+    ):
+        content = body + b', "' + field + b'": ' + text + b"}"
+        headers = {"content-type": "application/json"}
+        response = client.post(path, content=content, headers=headers)
+        assert response.status_code == 400, response.text
+        assert "not JSON" in response.json()["error"]["message"]
+
+
+def test_a_whole_surrogate_pair_is_one_character(client: httpx2.Client) -> None:
+    content = b'{"prompt": "\\ud83d\\ude00", "max_tokens": 1, "echo": true}'
+    response = client.post(
+        COMPLETIONS, content=content, headers={"content-type": "application/json"}
+    )
+    assert response.json()["choices"][0]["text"].startswith("\N{GRINNING FACE}")
+
+
 def test_a_form_is_no_json(client: httpx2.Client) -> None:
     content_type = {"content-type": "text/plain"}
     assert client.post(CHAT, content=b"{}", headers=content_type).status_code == 400

@@ -90,8 +90,6 @@ async def _tell_invalid(_: Request, error: Exception) -> Response:
 
 
 def _what_is_wrong(found: dict[str, Any]) -> str:
-    if found["type"] == "json_invalid":
-        return f"the body is not JSON ({found['ctx']['error']})"
     name = _field(found["loc"]) or "the body"
     return f"{name}: {found['msg'][:1].lower()}{found['msg'][1:]}"
 

@@ -6,13 +6,14 @@ from outrider.server.api.answering import answer
 from outrider.server.api.api import Api, api_of
 from outrider.server.api.calls import ChatCall
 from outrider.server.api.errors import bad_request
+from outrider.server.api.json_route import JsonRoute
 from outrider.server.api.requests.chat import ChatRequest
 from outrider.server.api.responses.chat import ChatWording
 from outrider.server.api.responses.identity import Identity
 from outrider.server.api.responses.logprobs import LogprobsWording
 from outrider.server.api.routes import ANSWERS
 
-router = APIRouter()
+router = APIRouter(route_class=JsonRoute)
 
 
 @router.post("/v1/chat/completions", response_class=Response, responses=ANSWERS)

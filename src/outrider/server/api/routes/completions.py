@@ -5,13 +5,14 @@ from fastapi import APIRouter, Request, Response
 from outrider.server.api.answering import answer
 from outrider.server.api.api import api_of
 from outrider.server.api.calls import CompletionCall
+from outrider.server.api.json_route import JsonRoute
 from outrider.server.api.requests.completion import CompletionRequest
 from outrider.server.api.responses.completion import CompletionWording
 from outrider.server.api.responses.identity import Identity
 from outrider.server.api.responses.logprobs import LogprobsWording
 from outrider.server.api.routes import ANSWERS
 
-router = APIRouter()
+router = APIRouter(route_class=JsonRoute)
 
 
 @router.post("/v1/completions", response_class=Response, responses=ANSWERS)

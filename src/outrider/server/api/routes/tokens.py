@@ -6,10 +6,11 @@ from fastapi import APIRouter, Request
 
 from outrider.server.api.api import Api, api_of
 from outrider.server.api.errors import bad_request
+from outrider.server.api.json_route import JsonRoute
 from outrider.server.api.prompts import chat_prompt, check_token, text_prompts
 from outrider.server.api.requests.tokens import DetokenizeRequest, TokenizeRequest
 
-router = APIRouter()
+router = APIRouter(route_class=JsonRoute)
 
 
 @router.post("/tokenize")
