@@ -119,6 +119,10 @@ def serve(
     max_prompts: Annotated[int, typer.Option(help="Most prompts in one request.")] = 64,
     max_stop: Annotated[int, typer.Option(help="Most stop strings in one request.")] = 16,
     max_logprobs: Annotated[int, typer.Option(help="Most logprobs for one token.")] = 20,
+    max_schema_size: Annotated[
+        str, typer.Option(help="Largest schema, regex or grammar of a structured output.")
+    ] = "64KiB",
+    max_schema_depth: Annotated[int, typer.Option(help="Deepest nesting of a JSON schema.")] = 64,
     debug: Debug = False,  # noqa: ARG001  read by main()
 ) -> None:
     """Serve a model behind OpenAI's API, with vLLM's fields, flags and metrics."""
@@ -133,7 +137,7 @@ def serve(
     for option, value in (
         ("--max-model-len", max_model_len), ("--max-prompt-tokens", max_prompt_tokens),
         ("--max-tokens", max_tokens), ("--max-n", max_n), ("--max-prompts", max_prompts),
-        ("--max-stop", max_stop),
+        ("--max-stop", max_stop), ("--max-schema-depth", max_schema_depth),
     ):  # fmt: skip
         _within(option, value, 1, 2**31 - 1)
     drain_timeout_s = parse_duration_s("--drain-timeout", drain_timeout)
@@ -141,6 +145,7 @@ def serve(
     # Not above: the engine takes seconds to import, which --help and a wrong option should not.
     from outrider.bench.target import usable_cores  # noqa: PLC0415
     from outrider.engine.caching.memory import parse_memory  # noqa: PLC0415
+    from outrider.engine.constraints.limits import ConstraintLimits  # noqa: PLC0415
     from outrider.engine.scheduling.limits import Limits  # noqa: PLC0415
     from outrider.server.api.settings import RequestLimits  # noqa: PLC0415
     from outrider.server.running import ListenSettings  # noqa: PLC0415
@@ -182,6 +187,9 @@ def serve(
             logprobs=max_logprobs,
             stop_strings=max_stop,
             body_bytes=parse_memory("--max-body-size", max_body_size),
+            constraints=ConstraintLimits(
+                parse_memory("--max-schema-size", max_schema_size), max_schema_depth
+            ),
         ),
         speculation=read_speculative_config(
             speculative_config,

@@ -78,6 +78,7 @@ def build_api(
         max_length=model.max_length,
         end_token_ids=frozenset(each for each in ends if each is not None),
         fresh_seed=fresh_seeds(settings.seed),
+        constraint_limits=settings.limits.constraints,
         device="GPU" if built.backend == "torch" and torch.cuda.is_available() else "CPU",
     )
     return Api(

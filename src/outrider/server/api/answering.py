@@ -16,7 +16,6 @@ from outrider.server.api.errors import ApiError, bad_request
 from outrider.server.api.event_stream import DONE, EventStream, event, gone
 from outrider.server.api.requests.fields import GenerationFields
 from outrider.server.api.requests.not_supported import refuse_not_supported
-from outrider.server.api.requests.structure import refuse_structure, structured_output
 from outrider.server.api.responses.wording import Wording
 from outrider.server.service.news import End, News
 from outrider.server.service.outlet import Outlet
@@ -31,7 +30,6 @@ async def answer(api: Api, http: Request, call: Call, wording: Wording) -> Respo
     api.check_model(fields.model)
     api.note_unknown(fields.unknown)
     refuse_not_supported(fields)
-    refuse_structure(structured_output(fields))
     _check_stream(fields)
     place = api.reserve(count_answers(call, api.settings))
     try:
@@ -56,8 +54,9 @@ def failure_of(answer: Answer, end: End) -> ApiError:
     message = end.failure or "the engine failed"
     if message == SHUT_DOWN:
         return ApiError(503, message)
-    if end.counted is not None and answer.sequence.sampling.rules:
-        # The engine goes on: what the request asked of the logits left nothing to choose from.
+    asked = answer.sequence.sampling.rules or answer.sequence.constraint is not None
+    if end.counted is not None and asked:
+        # The engine goes on: what the request asked of the tokens left nothing to choose from.
         return ApiError(422, f"the answer cannot be continued: {message}")
     return ApiError(500, message)
 

@@ -11,6 +11,7 @@ from outrider.server.api.prompts import chat_prompt, check_lengths, count_prompt
 from outrider.server.api.requests.chat import ChatRequest
 from outrider.server.api.requests.completion import CompletionRequest
 from outrider.server.api.requests.fields import GenerationFields
+from outrider.server.api.requests.structure import compiled_structure
 from outrider.server.api.sampling import sampling_parameters
 from outrider.server.api.settings import ApiSettings
 
@@ -167,6 +168,7 @@ def begin(call: Call, model: ServedModel, settings: ApiSettings) -> Answers:
         vocabulary_tokens=model.vocabulary_tokens,
         limits=limits,
     )
+    grammar = compiled_structure(call.fields, model.constraints)
     prompts = call.read(model, settings)
     check_lengths(
         prompts, most=model.max_length, limit=limits.prompt_tokens, param=call.prompt_param
@@ -181,7 +183,7 @@ def begin(call: Call, model: ServedModel, settings: ApiSettings) -> Answers:
                     len(answers.each),
                     place,
                     prompt,
-                    model.sequence(prompt, sample, max_tokens),
+                    model.sequence(prompt, sample, max_tokens, grammar),
                 )
             )
     return answers

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any, Literal
 
+from outrider.engine.constraints.limits import ConstraintLimits
+
 SpecDecodeMetrics = Literal["none", "summary", "detailed"]
 
 
@@ -12,7 +14,8 @@ SpecDecodeMetrics = Literal["none", "summary", "detailed"]
 class RequestLimits:
     """The most that one request may ask for; None leaves it to the length of the model.
 
-    `stop_strings` may have `stop_characters` each. `body_bytes` is the size of a request's body.
+    `stop_strings` may have `stop_characters` each. `body_bytes` is the size of a request's body,
+    `constraints` are of a structured output.
     """
 
     prompt_tokens: int | None = None
@@ -23,6 +26,7 @@ class RequestLimits:
     stop_strings: int = 16
     stop_characters: int = 1024
     body_bytes: int = 4 * 2**20
+    constraints: ConstraintLimits = field(default_factory=ConstraintLimits)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,12 +1,21 @@
 """From the fields of a request to the one structure that it asks for."""
 
-from outrider.server.api.errors import ApiError, bad_request
+import json
+from collections.abc import Callable
+
+from outrider.engine.constraints.compiler import ConstraintCompiler, Grammar
+from outrider.engine.constraints.spec import ConstraintKind, ConstraintSpec
+from outrider.errors import OutriderError
+from outrider.server.api.errors import bad_request
 from outrider.server.api.requests.fields import GenerationFields
 from outrider.server.api.requests.structured_output import (
     ResponseFormat,
     StructuredOutput,
     StructuredOutputs,
 )
+
+Constraints = Callable[[], ConstraintCompiler]
+"""Gives the compiler of the model's constraints; UnsupportedModel where it can have none."""
 
 
 def structured_output(request: GenerationFields) -> StructuredOutput | None:
@@ -21,27 +30,38 @@ def structured_output(request: GenerationFields) -> StructuredOutput | None:
     return asked[0] if asked else None
 
 
-def refuse_structure(structure: StructuredOutput | None) -> None:
-    """Raise ApiError for any structure: the engine does not enforce one yet."""
-    if structure is not None:
-        raise not_yet(structure.field)
+def compiled_structure(request: GenerationFields, constraints: Constraints) -> Grammar | None:
+    """Return the grammar of what the answer has to be; takes long for a large one.
+
+    Raises ApiError for one that cannot be enforced, or by this model at all.
+    """
+    asked = structured_output(request)
+    if asked is None:
+        return None
+    try:
+        return constraints().compile(asked.spec)
+    except OutriderError as error:
+        raise bad_request(f"{asked.field}: {error}", asked.field) from error
 
 
-def not_yet(field: str) -> ApiError:
-    """Return the refusal of a field that will be served in time."""
-    return bad_request(f"{field} is not supported yet; leave it out", field)
+def _asked(kind: ConstraintKind, value: object, field: str) -> StructuredOutput:
+    text = value if isinstance(value, str | tuple) else json.dumps(value)
+    try:
+        return StructuredOutput(ConstraintSpec(kind, text), field)
+    except OutriderError as error:
+        raise bad_request(f"{field}: {error}", field) from error
 
 
 def _of_format(asked: ResponseFormat | None) -> list[StructuredOutput]:
     if asked is None or asked.type == "text":
         return []
     if asked.type == "json_object":
-        return [StructuredOutput("json_object", None, "response_format")]
+        return [_asked("json_object", "", "response_format")]
     if asked.json_schema is None or asked.json_schema.json_schema is None:
         raise bad_request(
             'response_format of type "json_schema" needs json_schema.schema', "response_format"
         )
-    return [StructuredOutput("json", asked.json_schema.json_schema, "response_format")]
+    return [_asked("json", asked.json_schema.json_schema, "response_format")]
 
 
 def _of_outputs(asked: StructuredOutputs | None) -> list[StructuredOutput]:
@@ -49,13 +69,13 @@ def _of_outputs(asked: StructuredOutputs | None) -> list[StructuredOutput]:
         return []
     found = []
     if asked.json_ is not None:
-        found.append(StructuredOutput("json", asked.json_, "structured_outputs.json"))
+        found.append(_asked("json", asked.json_, "structured_outputs.json"))
     if asked.json_object:
-        found.append(StructuredOutput("json_object", None, "structured_outputs.json_object"))
+        found.append(_asked("json_object", "", "structured_outputs.json_object"))
     if asked.regex is not None:
-        found.append(StructuredOutput("regex", asked.regex, "structured_outputs.regex"))
+        found.append(_asked("regex", asked.regex, "structured_outputs.regex"))
     if asked.choice is not None:
-        found.append(StructuredOutput("choice", tuple(asked.choice), "structured_outputs.choice"))
+        found.append(_asked("choice", tuple(asked.choice), "structured_outputs.choice"))
     if asked.grammar is not None:
-        found.append(StructuredOutput("grammar", asked.grammar, "structured_outputs.grammar"))
+        found.append(_asked("grammar", asked.grammar, "structured_outputs.grammar"))
     return found

@@ -5,7 +5,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
-Kind = Literal["json_object", "json", "regex", "choice", "grammar"]
+from outrider.engine.constraints.spec import ConstraintSpec
 
 
 class JsonSchema(BaseModel):
@@ -41,12 +41,7 @@ class StructuredOutputs(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class StructuredOutput:
-    """What an answer has to be: of `kind`, and as `value` says.
+    """What an answer has to be, and what the client called it."""
 
-    `value` is a schema (an object, or JSON text of one), a regular expression, a list of choices,
-    a grammar, or None for any JSON object. `field` is what the client called it.
-    """
-
-    kind: Kind
-    value: Any
+    spec: ConstraintSpec
     field: str
