@@ -41,7 +41,7 @@ class Effort:
     decoding_s: float
 
 
-FULL = Effort(rounds=40, prompts=6, max_tokens=64, steps_s=60, linear_s=30, decoding_s=170)
+FULL = Effort(rounds=40, prompts=6, max_tokens=64, steps_s=60, linear_s=30, decoding_s=100)
 QUICK = Effort(rounds=3, prompts=2, max_tokens=16, steps_s=10, linear_s=10, decoding_s=15)
 
 

@@ -162,7 +162,8 @@ def test_a_context_of_thousands_of_tokens_is_that_of_transformers_and_exact(
     table = np.random.default_rng(1).permutation(blocks).tolist()
     model = load(folder, dtype, threads=2, num_blocks=blocks, max_length=length)
     seen = run(model, tokens, table=table)
-    torch.testing.assert_close(seen, reference(folder, tokens), atol=1e-4, rtol=0)
+    near = 5e-4 if dtype == "bfloat16" and tiles_available() else 1e-4
+    torch.testing.assert_close(seen, reference(folder, tokens), atol=near, rtol=0)
     for start, end in ((length - 1, length), (length - 9, length), (length - 30, length - 3)):
         assert torch.equal(run(model, tokens[start:end], start, table), seen[start:end])
 
@@ -174,10 +175,10 @@ def test_bfloat16_weights_equal_float32_weights_that_were_rounded_to_bfloat16(
     tokens = random_tokens(70)
     exact, rounded = checkpoint(**CASES[case]), checkpoint(**CASES[case], rounded=True)
     seen = run(load(exact, "bfloat16"), tokens)
-    # In tiles the same products are added in another order.
-    bits = 1e-4 if tiles_available() else 0.0
-    torch.testing.assert_close(seen, run(load(rounded), tokens), atol=bits, rtol=0)
-    assert (seen - run(load(exact), tokens)).abs().max() > 1e-3
+    # In tiles activations have 16 bits.
+    near = 5e-4 if tiles_available() else 0.0
+    torch.testing.assert_close(seen, run(load(rounded), tokens), atol=near, rtol=0)
+    assert (seen - run(load(exact), tokens)).abs().max() > 5e-3
 
 
 @dtypes

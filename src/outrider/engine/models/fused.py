@@ -31,6 +31,8 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class FusedDecoder:
     """Weights in any of `PACKINGS`, activations, sums and cache in float32.
 
+    But for products of bfloat16 weights in tiles, where activations have 16 bits.
+
     Results do not depend on which rows share a pass, so `logit_tolerance` is 0.
     """
 
