@@ -275,3 +275,25 @@ def test_text_is_bad_when_forced() -> None:
     assert not VllmAdapter().recognises(document)
     [(_, reading)] = VllmAdapter().convert(document)
     assert isinstance(reading, BadRecord)
+
+
+def test_several_answers_with_counts_of_their_own_are_a_record_each() -> None:
+    body = copy.deepcopy(SUMMARY)
+    counted = body.pop("metrics")["speculative_decoding"]
+    other = dict(counted, num_spec_steps=1, num_accepted_draft_tokens=0, num_draft_tokens=1)
+    other["acceptance_histogram"] = [1] + [0] * counted["num_spec_tokens"]
+    other |= {"mean_acceptance_length": 1.0, "draft_acceptance_rate": 0.0}
+    text = {"message": {"role": "assistant", "content": "x"}, "finish_reason": "stop"}
+    body["choices"] = [
+        {"index": place, **text, "metrics": {"speculative_decoding": each}}
+        for place, each in enumerate((counted, other))
+    ]
+    body["choices"].append({"index": 2, **text, "metrics": None})
+    first, second, third = (
+        reading for _, reading in VllmAdapter().convert(JsonDocument(PLACE, body))
+    )
+    assert isinstance(first, AcceptanceRecord)
+    assert isinstance(second, AcceptanceRecord)
+    assert (first.steps, second.steps) == (counted["num_spec_steps"], 1)
+    assert first.accepted == counted["num_accepted_draft_tokens"]
+    assert isinstance(third, NoMetrics)

@@ -1,4 +1,7 @@
-"""vLLM from 0.32 on: `metrics.speculative_decoding` beside the choices of a response body."""
+"""vLLM from 0.32 on: `metrics.speculative_decoding` beside the choices of a response body.
+
+Or in each choice, as `outrider serve` has it for several answers to one prompt.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -16,6 +19,7 @@ from outrider.records.adapters.json_fields import (
     mapping,
     mismatch,
     not_a_body,
+    numbered,
     repeats_itself,
     short,
 )
@@ -65,23 +69,39 @@ class VllmAdapter:
         )
 
     def convert(self, document: Document) -> Iterator[PlacedReading]:
-        """Read the one record of a body."""
-        yield document.place, _reading(document)
+        """Read the one record of a body, or that of each choice where choices have their own."""
+        body = json_value(document)
+        if type(body) is not dict or type(document) is not JsonDocument:
+            yield document.place, not_a_body("vLLM", body)
+            return
+        choices = choices_of(body)
+        counted = _counted(body)
+        if counted is None and any(_counted(choice) is not None for choice in choices):
+            for choice, index in numbered(choices):
+                yield document.place, _reading(document, body, choice, _counted(choice), index)
+        else:
+            first = choices[0] if choices else {}
+            yield document.place, _reading(document, body, first, counted)
 
 
-def _reading(document: Document) -> Reading:
-    body = json_value(document)
-    if type(body) is not dict or type(document) is not JsonDocument:
-        return not_a_body("vLLM", body)
-    metrics = body.get("metrics")
-    counted = metrics.get("speculative_decoding") if type(metrics) is dict else None
+def _counted(holder: Mapping[str, Any]) -> Any:
+    """The counts of a body or of a choice, None without any."""
+    metrics = holder.get("metrics")
+    return metrics.get("speculative_decoding") if type(metrics) is dict else None
+
+
+def _reading(
+    document: JsonDocument,
+    body: dict[str, Any],
+    choice: Mapping[str, Any],
+    counted: Any,
+    index: int | None = None,
+) -> Reading:
     if counted is None:
         return absence(document, body)
     if type(counted) is not dict:
         return BadRecord(f"metrics.speculative_decoding is {short(counted)}; expected an object")
-    choices = body.get("choices")
-    choice = choices[0] if type(choices) is list and choices else None
-    return record_of(document, body, mapping(choice), counted)
+    return record_of(document, body, choice, counted, index)
 
 
 def record_of(
