@@ -69,6 +69,18 @@ def test_an_answer_is_what_was_asked_and_the_same_under_speculation(
         assert re.fullmatch("a[bc]*", texts[0])
 
 
+def test_two_hundred_answers_under_speculation_hold_to_their_schema(speculating: Running) -> None:
+    ended = 0
+    with httpx2.Client(base_url=speculating.url, timeout=60) as http:
+        for seed in range(25):
+            fields = {"max_tokens": 200, "temperature": 0.7, "seed": seed, "n": 8}
+            for choice in chat(http, **fields, **ASKED["a schema"])["choices"]:
+                if choice["finish_reason"] == "stop":
+                    ended += 1
+                    assert holds(ASKED["a schema"], choice["message"]["content"])
+    assert ended == 200
+
+
 def test_any_json_object_may_be_asked_for(client: httpx2.Client) -> None:
     fields = {"max_tokens": 12, "temperature": 0.0, "response_format": {"type": "json_object"}}
     assert chat(client, **fields)["choices"][0]["message"]["content"].lstrip().startswith("{")
