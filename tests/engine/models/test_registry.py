@@ -50,11 +50,11 @@ def test_auto_takes_bfloat16_for_the_fused_kernels_on_any_cpu() -> None:
         (ModelSettings(backend="gpu"), "--backend gpu; expected auto or one of fused, torch;"),
         (
             ModelSettings(backend="fused", dtype="int2"),
-            "--dtype int2; expected auto or one of bfloat16, float32, int8, int4;",
+            "--dtype int2; expected auto or one of bfloat16, .*, int4 with --backend fused;",
         ),
         (
             ModelSettings(backend="torch", dtype="int8"),
-            "--backend torch with --dtype int8; expected auto or one of bfloat16, float32;",
+            "--dtype int8; expected auto or one of bfloat16, float32 with --backend torch;",
         ),
     ],
 )

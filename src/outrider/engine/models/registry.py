@@ -31,14 +31,14 @@ def resolve(settings: ModelSettings) -> tuple[str, str]:
     dtype = settings.dtype
     if dtype == "auto":
         dtype = BACKENDS[backend].fastest_dtype()
-    _check(f"--backend {backend} with --dtype", dtype, BACKENDS[backend].dtypes)
+    _check("--dtype", dtype, BACKENDS[backend].dtypes, f" with --backend {backend}")
     return backend, dtype
 
 
-def _check(option: str, chosen: str, valid: Iterable[str]) -> None:
+def _check(option: str, chosen: str, valid: Iterable[str], where: str = "") -> None:
     if chosen not in valid:
         raise InvalidSetting(
-            f"{option} {chosen}", f"auto or one of {', '.join(valid)}", "choose one of them"
+            f"{option} {chosen}", f"auto or one of {', '.join(valid)}{where}", "choose one of them"
         )
 
 
