@@ -5,10 +5,11 @@ from typing import Any
 
 from outrider.server.api.answers import Answer, Answers
 from outrider.server.api.requests.chat import ChatRequest
+from outrider.server.api.responses.closing import closing_chunk
 from outrider.server.api.responses.identity import Identity
 from outrider.server.api.responses.logprobs import LogprobsWording
-from outrider.server.api.responses.metrics import metrics_of, without_nulls
-from outrider.server.api.responses.usage import final_usage, running_usage, usage
+from outrider.server.api.responses.metrics import in_stream, of_body, of_choice
+from outrider.server.api.responses.usage import running_usage, usage
 from outrider.server.api.settings import ResponseMetrics
 from outrider.server.service.news import News
 
@@ -48,9 +49,9 @@ class ChatWording:
             **({} if end is None else {"stop_reason": end.stopped_by}),
             "token_ids": news.token_ids if self.request.return_token_ids else None,
         }
-        if end is not None and self.answers > 1 and not self.metrics.strict:
-            told = without_nulls(metrics_of(answer, self.metrics, answers=self.answers))
-            choice |= {} if told is None else {"metrics": told}
+        if end is not None:
+            own = of_choice(answer, self.metrics, answers=self.answers)
+            choice |= in_stream(own.get("metrics"))
         chunk = self._chunk_with(answer, choice)
         if end is not None and not self.request.wants_usage:
             chunk["system_fingerprint"] = self.identity.fingerprint
@@ -58,16 +59,7 @@ class ChatWording:
 
     def closing(self, answers: Answers) -> dict[str, Any]:
         """See `Wording`."""
-        told = None
-        if self.answers == 1:
-            told = without_nulls(metrics_of(answers.each[0], self.metrics, answers=1))
-        return {
-            **self.identity.head("chat.completion.chunk"),
-            "choices": [],
-            "usage": final_usage(answers),
-            "system_fingerprint": self.identity.fingerprint,
-            **({} if told is None else {"metrics": told}),
-        }
+        return closing_chunk("chat.completion.chunk", self.identity, answers, self.metrics)
 
     def body(self, answers: Answers, news: list[News]) -> dict[str, Any]:
         """See `Wording`."""
@@ -86,12 +78,12 @@ class ChatWording:
             "prompt_text": None,
             "kv_transfer_params": None,
             "ec_transfer_params": None,
-            "metrics": metrics_of(first, self.metrics, answers=1) if self.answers == 1 else None,
+            "metrics": of_body(answers, self.metrics),
         }
 
     def _choice(self, answer: Answer, news: News) -> dict[str, Any]:
         assert news.end is not None, "told as a whole"
-        choice = {
+        return {
             "index": answer.index,
             "message": {
                 "role": "assistant",
@@ -107,10 +99,8 @@ class ChatWording:
             "stop_reason": news.end.stopped_by,
             "token_ids": news.token_ids if self.request.return_token_ids else None,
             "routed_experts": None,
+            **of_choice(answer, self.metrics, answers=self.answers),
         }
-        if self.answers > 1 and not self.metrics.strict:
-            choice["metrics"] = metrics_of(answer, self.metrics, answers=self.answers)
-        return choice
 
     def _chunk_with(self, answer: Answer, choice: dict[str, Any]) -> dict[str, Any]:
         chunk = {**self.identity.head("chat.completion.chunk"), "choices": [choice]}

@@ -6,10 +6,11 @@ from typing import Any
 from outrider.server.api.answers import Answer, Answers
 from outrider.server.api.model import ServedModel
 from outrider.server.api.requests.completion import CompletionRequest
+from outrider.server.api.responses.closing import closing_chunk
 from outrider.server.api.responses.identity import Identity
 from outrider.server.api.responses.logprobs import LogprobsWording, TokenLogprob, rows
-from outrider.server.api.responses.metrics import metrics_of, without_nulls
-from outrider.server.api.responses.usage import final_usage, running_usage, usage
+from outrider.server.api.responses.metrics import in_stream, of_body, of_choice
+from outrider.server.api.responses.usage import running_usage, usage
 from outrider.server.api.settings import ResponseMetrics
 from outrider.server.service.news import News
 
@@ -37,9 +38,9 @@ class CompletionWording:
         choice["prompt_token_ids"] = self._prompt_ids(answer) if first else None
         choice["token_ids"] = self._ids(news)
         chunk = {**self.identity.head("text_completion"), "choices": [choice]}
-        if news.end is not None and self.answers > 1 and not self.metrics.strict:
-            told = without_nulls(metrics_of(answer, self.metrics, answers=self.answers))
-            choice |= {} if told is None else {"metrics": told}
+        if news.end is not None:
+            own = of_choice(answer, self.metrics, answers=self.answers)
+            choice |= in_stream(own.get("metrics"))
         options = self.request.stream_options
         if options is not None and options.continuous_usage_stats:
             chunk["usage"] = running_usage(answer)
@@ -49,16 +50,7 @@ class CompletionWording:
 
     def closing(self, answers: Answers) -> dict[str, Any]:
         """See `Wording`."""
-        told = None
-        if self.answers == 1:
-            told = without_nulls(metrics_of(answers.each[0], self.metrics, answers=1))
-        return {
-            **self.identity.head("text_completion"),
-            "choices": [],
-            "usage": final_usage(answers),
-            "system_fingerprint": self.identity.fingerprint,
-            **({} if told is None else {"metrics": told}),
-        }
+        return closing_chunk("text_completion", self.identity, answers, self.metrics)
 
     def body(self, answers: Answers, news: list[News]) -> dict[str, Any]:
         """See `Wording`."""
@@ -70,9 +62,7 @@ class CompletionWording:
             "usage": usage(answers),
             "kv_transfer_params": None,
             "ec_transfer_params": None,
-            "metrics": (
-                metrics_of(answers.each[0], self.metrics, answers=1) if self.answers == 1 else None
-            ),
+            "metrics": of_body(answers, self.metrics),
         }
 
     def _whole(self, answer: Answer, news: News) -> dict[str, Any]:
@@ -85,9 +75,7 @@ class CompletionWording:
         )
         choice["prompt_token_ids"] = self._prompt_ids(answer)
         choice["routed_experts"] = None
-        if self.answers > 1 and not self.metrics.strict:
-            choice["metrics"] = metrics_of(answer, self.metrics, answers=self.answers)
-        return choice
+        return choice | of_choice(answer, self.metrics, answers=self.answers)
 
     def _choice(self, answer: Answer, news: News, *, echo: bool) -> dict[str, Any]:
         text = "" if self.only_echo else news.text

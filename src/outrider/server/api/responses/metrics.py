@@ -3,7 +3,7 @@
 from typing import Any
 
 from outrider.records.speculation_metrics import speculation_metrics, vllm_would_tell
-from outrider.server.api.answers import Answer
+from outrider.server.api.answers import Answer, Answers
 from outrider.server.api.settings import ResponseMetrics
 from outrider.server.metrics.request_times import timing_fields
 
@@ -27,6 +27,25 @@ def metrics_of(answer: Answer, asked: ResponseMetrics, *, answers: int) -> dict[
             strict=asked.strict,
         )
     return told if any(value is not None for value in told.values()) else None
+
+
+def of_choice(answer: Answer, asked: ResponseMetrics, *, answers: int) -> dict[str, Any]:
+    """Return what a choice tells of its own: of several answers each, which vLLM does not do."""
+    if answers == 1 or asked.strict:
+        return {}
+    return {"metrics": metrics_of(answer, asked, answers=answers)}
+
+
+def of_body(answers: Answers, asked: ResponseMetrics) -> dict[str, Any] | None:
+    """Return what a body tells beside its only answer; None for several."""
+    [first, *others] = answers.each
+    return None if others else metrics_of(first, asked, answers=1)
+
+
+def in_stream(told: dict[str, Any] | None) -> dict[str, Any]:
+    """Return the field of a chunk with these metrics, which a chunk without any lacks."""
+    kept = without_nulls(told)
+    return {} if kept is None else {"metrics": kept}
 
 
 def without_nulls(metrics: dict[str, Any] | None) -> dict[str, Any] | None:
