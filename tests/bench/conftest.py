@@ -42,7 +42,6 @@ class ToyTarget:
     config = config_of(vocab_size=VOCABULARY)
     num_blocks = 8
     max_length = CAPACITY
-    dtype = torch.float32
     logit_tolerance = 0.0
 
     def __init__(self) -> None:

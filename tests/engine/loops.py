@@ -51,7 +51,6 @@ class CountingModel:
     config: DecoderConfig = field(default_factory=lambda: config_of(vocab_size=100))
     num_blocks: int = 1_000
     max_length: int = 1_000
-    dtype: torch.dtype = torch.float32
     logit_tolerance: float = 0.0
 
     def forward(self, rows: Rows) -> torch.Tensor:
@@ -69,7 +68,6 @@ class RememberingModel:
     """A target whose next token depends on every token before it, as its cache holds them."""
 
     logit_tolerance = 0.0
-    dtype = torch.float32
 
     def __init__(self, num_blocks: int, max_length: int = 1_000) -> None:
         self.config = config_of(vocab_size=VOCABULARY)

@@ -46,7 +46,6 @@ class AlphabetModel:
     config: DecoderConfig = field(default_factory=lambda: config_of(vocab_size=VOCABULARY))
     num_blocks: int = 4_000
     max_length: int = 1_000
-    dtype: torch.dtype = torch.float32
     logit_tolerance: float = 0.0
     sharpness: float = 3.0
     gate: threading.Event = field(default_factory=threading.Event)

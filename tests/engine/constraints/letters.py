@@ -82,7 +82,6 @@ class LetterModel:
     """A target of random logits that depend on the last two tokens, as its cache holds them."""
 
     logit_tolerance = 0.0
-    dtype = torch.float32
 
     def __init__(self, num_blocks: int = 300, max_length: int = 1_000) -> None:
         self.config = config_of(vocab_size=SIZE)

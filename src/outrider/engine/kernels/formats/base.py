@@ -45,3 +45,14 @@ class VectorFormat(WeightFormat, Protocol):
     ) -> tuple[Any, Any]:
         """Emit the load of the panel's two vectors of float32 for input `k` of the line."""
         ...
+
+
+class OneInputLines:
+    """What formats have in common whose lines hold one input, and nothing beside it."""
+
+    inputs_per_line = 1
+
+    def open_line(self, builder: Any, line: Any, ahead: Any) -> tuple[Any, ...]:
+        """See `VectorFormat.open_line`."""
+        del builder, line, ahead
+        return ()

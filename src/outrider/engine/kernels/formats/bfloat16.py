@@ -6,7 +6,7 @@ import torch
 from llvmlite import ir
 from numba import types
 
-from outrider.engine.kernels.formats.base import Array
+from outrider.engine.kernels.formats.base import Array, OneInputLines
 from outrider.engine.kernels.vectors import (
     FLOAT,
     INTEGERS,
@@ -18,7 +18,7 @@ from outrider.engine.kernels.vectors import (
 )
 
 
-class BFloat16:
+class BFloat16(OneInputLines):
     """A line holds one input, as LANES pairs in uint32.
 
     Output j is the low half of number j, output j + LANES the high one, so that one load gives two
@@ -26,7 +26,6 @@ class BFloat16:
     """
 
     stored = types.uint32
-    inputs_per_line = 1
     bits_per_weight = 16.0
 
     def pack(self, panels: torch.Tensor) -> Array:
@@ -37,15 +36,10 @@ class BFloat16:
         array: Array = pairs.view(torch.int32).squeeze(-1).view(torch.uint32).numpy()
         return array
 
-    def open_line(self, builder: Any, line: Any, ahead: Any) -> tuple[Any, ...]:
-        """See `WeightFormat.open_line`."""
-        del builder, line, ahead
-        return ()
-
     def read(
         self, builder: Any, line: Any, opened: tuple[Any, ...], k: Any, ahead: Any
     ) -> tuple[Any, Any]:
-        """See `WeightFormat.read`."""
+        """See `VectorFormat.read`."""
         del opened, k
         prefetch(builder, bytes_after(builder, line, ahead))
         pairs = load(builder, line, INTEGERS)

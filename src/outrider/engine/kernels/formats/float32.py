@@ -5,15 +5,14 @@ from typing import Any
 import torch
 from numba import types
 
-from outrider.engine.kernels.formats.base import Array
+from outrider.engine.kernels.formats.base import Array, OneInputLines
 from outrider.engine.kernels.vectors import LANES, bytes_after, index, load, prefetch
 
 
-class Float32:
+class Float32(OneInputLines):
     """A line holds one input."""
 
     stored = types.float32
-    inputs_per_line = 1
     bits_per_weight = 32.0
 
     def pack(self, panels: torch.Tensor) -> Array:
@@ -21,15 +20,10 @@ class Float32:
         array: Array = panels.contiguous().numpy()
         return array
 
-    def open_line(self, builder: Any, line: Any, ahead: Any) -> tuple[Any, ...]:
-        """See `WeightFormat.open_line`."""
-        del builder, line, ahead
-        return ()
-
     def read(
         self, builder: Any, line: Any, opened: tuple[Any, ...], k: Any, ahead: Any
     ) -> tuple[Any, Any]:
-        """See `WeightFormat.read`."""
+        """See `VectorFormat.read`."""
         del opened, k
         second = builder.gep(line, [index(LANES)])
         for address in (line, second):

@@ -49,7 +49,7 @@ class Int4:
         return lines((scale, lowest), pairs)
 
     def open_line(self, builder: Any, line: Any, ahead: Any) -> tuple[Any, ...]:
-        """See `WeightFormat.open_line`."""
+        """See `VectorFormat.open_line`."""
         prefetch_line(builder, line, ahead, _LINE_BYTES)
         scales, lowest = (read_scales(builder, line, at) for at in (0, SCALES_BYTES))
         return tuple(zip(scales, lowest, strict=True))
@@ -57,7 +57,7 @@ class Int4:
     def read(
         self, builder: Any, line: Any, opened: tuple[Any, ...], k: Any, ahead: Any
     ) -> tuple[Any, Any]:
-        """See `WeightFormat.read`."""
+        """See `VectorFormat.read`."""
         del ahead
         at = builder.add(builder.mul(k, index(LANES)), index(2 * SCALES_BYTES))
         pairs = load(builder, bytes_after(builder, line, at), _PAIRS, align=1)

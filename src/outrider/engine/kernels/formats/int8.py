@@ -43,14 +43,14 @@ class Int8:
         return lines((scale,), numbers).view(np.int8)
 
     def open_line(self, builder: Any, line: Any, ahead: Any) -> tuple[Any, ...]:
-        """See `WeightFormat.open_line`."""
+        """See `VectorFormat.open_line`."""
         prefetch_line(builder, line, ahead, _LINE_BYTES)
         return tuple(read_scales(builder, line, 0))
 
     def read(
         self, builder: Any, line: Any, opened: tuple[Any, ...], k: Any, ahead: Any
     ) -> tuple[Any, Any]:
-        """See `WeightFormat.read`."""
+        """See `VectorFormat.read`."""
         del ahead
         at = builder.add(builder.mul(k, index(PANEL)), index(SCALES_BYTES))
         input_ = bytes_after(builder, line, at)
