@@ -52,7 +52,6 @@ class Following:
 
     last: int
     ended: bool = False
-    may_end: bool = True
     failure: str | None = None
 
     def allow(self, drafted: NDArray[np.int32], allowed: NDArray[np.bool_]) -> int:

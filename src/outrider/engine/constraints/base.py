@@ -13,10 +13,6 @@ class Constraint(Protocol):
     """
 
     @property
-    def may_end(self) -> bool:
-        """Whether the output so far is complete as it stands."""
-
-    @property
     def ended(self) -> bool:
         """Whether the output is complete and nothing can be added to it."""
 

@@ -13,8 +13,8 @@ import numpy as np
 from outrider.engine.compiling import compiled
 from outrider.engine.kernels.arguments import SPAN
 from outrider.engine.kernels.formats.base import PANEL
-from outrider.engine.kernels.panel import MORE, ZERO, strip_product
 from outrider.engine.kernels.softmax import softmax
+from outrider.engine.kernels.strip_product import MORE, ZERO, strip_product
 
 
 def scratch_numbers(queries: Any, tokens: Any, size: int) -> Any:

@@ -14,7 +14,7 @@ from outrider.engine.compiling import compiled
 from outrider.engine.kernels.block import as_float32
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.formats.tiles import DEPTH, BFloat16Tiles, place_in_line
-from outrider.engine.kernels.panel import MORE, ZERO, strip_product
+from outrider.engine.kernels.strip_product import MORE, ZERO, strip_product
 from outrider.engine.kernels.tile_product import PARTS, in_parts, tile_product
 from outrider.engine.kernels.tile_registers import release_tiles
 
