@@ -8,22 +8,14 @@ from pathlib import Path
 from typing import Protocol
 
 import pytest
+from tests.cli.running import Result, Run
 
 from outrider.engine.models.catalogue import CATALOGUE
-
-
-class Result(Protocol):
-    exit_code: int
-    out: str
-    err: str
 
 
 class Finished(Protocol):
     result: Result
     evidence: Path
-
-
-Run = Callable[..., Result]
 
 
 def refusal(result: Result) -> str:

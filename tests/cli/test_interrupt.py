@@ -8,18 +8,12 @@ import signal
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
-from typing import Protocol
 
+from tests.cli.running import Result
 from tests.cli.script import SCRIPT
 
 from outrider.records.evidence import Evidence, RequestKey
 from outrider.records.evidence_reader import read_evidence
-
-
-class Result(Protocol):
-    exit_code: int
-    out: str
-    err: str
 
 
 def interrupted(

@@ -1,25 +1,17 @@
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from importlib import metadata
 from pathlib import Path
 from typing import Protocol
 
 import pytest
-
-
-class Result(Protocol):
-    exit_code: int
-    out: str
-    err: str
+from tests.cli.running import Run
 
 
 class Finished(Protocol):
     evidence: Path
 
-
-Run = Callable[..., Result]
 
 COMMAND = [sys.executable, "-m", "outrider.cli.main"]
 

@@ -5,10 +5,10 @@ import re
 import shlex
 import subprocess
 import sys
-from collections.abc import Callable
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
+from tests.cli.running import Result, Run
 from tests.records.probe.playing import (
     DETAILED,
     NO_DRAFTER_PAGE,
@@ -18,15 +18,6 @@ from tests.records.probe.playing import (
     other,
     served,
 )
-
-
-class Result(Protocol):
-    exit_code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Result]
 
 MODULE = "outrider.cli.main"
 OFF = Played(body=SWITCHED_OFF, stream=None, metrics=(NO_DRAFTER_PAGE,))

@@ -1,26 +1,17 @@
 import json
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
 import pytest
+from tests.cli.running import Result, Run
 
 from outrider.records.evidence_reader import read_evidence
 from outrider.records.request import RequestRecord
 
 
-class Result(Protocol):
-    exit_code: int
-    out: str
-    err: str
-
-
 class Finished(Protocol):
     result: Result
     evidence: Path
-
-
-Run = Callable[..., Result]
 
 
 @pytest.fixture

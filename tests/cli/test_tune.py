@@ -1,26 +1,17 @@
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Protocol
 
 import duckdb
 import pytest
+from tests.cli.running import Result, Run
 
 from outrider.records.evidence_reader import read_evidence
-
-
-class Result(Protocol):
-    exit_code: int
-    out: str
-    err: str
 
 
 class Finished(Protocol):
     result: Result
     evidence: Path
-
-
-Run = Callable[..., Result]
 
 
 @pytest.fixture

@@ -11,9 +11,10 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import pytest
+from tests.cli.running import Run
 from tests.cli.script import SCRIPT
 
 CASES = Path(__file__).parents[1] / "records" / "cases"
@@ -21,15 +22,6 @@ LOG = CASES / "logs" / "vllm-0.32-ngram.log"
 ANSWERS = CASES / "two-kinds.jsonl"
 
 GOOD, BROKEN, LOOPING = (40, 25, 20, 15), (97, 2, 1, 0), (1, 1, 1, 97)
-
-
-class Result(Protocol):
-    exit_code: int
-    out: str
-    err: str
-
-
-Run = Callable[..., Result]
 
 
 @dataclass

@@ -1,17 +1,21 @@
-import json
 import re
 from base64 import b64encode
 from collections import Counter
-from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from hashlib import sha256
-from html.parser import HTMLParser
-from io import StringIO
 from itertools import pairwise
 from pathlib import Path
 
 import pytest
-from rich.console import Console
+from tests.report.acceptance.html.page_tree import (
+    charts,
+    columns,
+    executable,
+    rows,
+    section,
+    tree,
+    written,
+)
 from tests.report.acceptance.samples import (
     HOSTILE_TEXTS,
     SAMPLES,
@@ -25,105 +29,9 @@ from tests.report.acceptance.samples import (
 
 from outrider.acceptance.flags import Flag
 from outrider.report.acceptance.definitions import DEFINITIONS
-from outrider.report.acceptance.document import AcceptanceReport
 from outrider.report.acceptance.html import page as html
-from outrider.report.acceptance.html.page import write_html
 
-VOID = {"meta", "link", "br", "hr", "img", "input"}
 STYLE = Path(html.__file__).with_name("page.css").read_text(encoding="utf-8")
-
-
-@dataclass
-class Element:
-    tag: str
-    attributes: dict[str, str]
-    children: list["Element | str"] = field(default_factory=list)
-
-    def all(self, tag: str = "", **wanted: str) -> Iterator["Element"]:
-        """Every element below that has the tag and the attributes."""
-        for child in self.children:
-            if isinstance(child, Element):
-                if (not tag or child.tag == tag) and wanted.items() <= child.attributes.items():
-                    yield child
-                yield from child.all(tag, **wanted)
-
-    def one(self, tag: str = "", **wanted: str) -> "Element":
-        (found,) = self.all(tag, **wanted)
-        return found
-
-    @property
-    def text(self) -> str:
-        parts = (each.text if isinstance(each, Element) else each for each in self.children)
-        return "".join(parts)
-
-    @property
-    def words(self) -> str:
-        """The text as it is shown, the gaps between elements as one space."""
-        parts = (each.words if isinstance(each, Element) else each for each in self.children)
-        return " ".join(" ".join(parts).split())
-
-
-class TreeBuilder(HTMLParser):
-    """Builds a tree, and fails where elements are not properly nested."""
-
-    def __init__(self) -> None:
-        super().__init__(convert_charrefs=True)
-        self.root = Element("", {})
-        self.open = [self.root]
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        names = [name for name, _ in attrs]
-        assert len(names) == len(set(names)), f"<{tag}> has an attribute twice"
-        element = Element(tag, {name: value or "" for name, value in attrs})
-        self.open[-1].children.append(element)
-        if tag not in VOID:
-            self.open.append(element)
-
-    def handle_endtag(self, tag: str) -> None:
-        assert self.open[-1].tag == tag, f"</{tag}> closes <{self.open[-1].tag}>"
-        self.open.pop()
-
-    def handle_data(self, data: str) -> None:
-        self.open[-1].children.append(data)
-
-
-def written(report: AcceptanceReport) -> str:
-    file = StringIO()
-    write_html(report, Console(file=file, width=60))
-    return file.getvalue()
-
-
-def tree(report: AcceptanceReport) -> Element:
-    builder = TreeBuilder()
-    builder.feed(written(report))
-    builder.close()
-    assert builder.open == [builder.root]
-    return builder.root
-
-
-def section(page: Element, key: str) -> Element:
-    return page.one("section", id=key)
-
-
-def rows(table: Element) -> dict[str, list[str]]:
-    """The cells of each row of a table under the row's heading, without the quieter lines."""
-    found = {}
-    for row in table.one("tbody").all("tr"):
-        head, *cells = (each for each in row.children if isinstance(each, Element))
-        found[str(head.children[0])] = [cell.words for cell in cells]
-    return found
-
-
-def columns(table: Element) -> list[str]:
-    return [each.words for each in table.one("thead").all("th")]
-
-
-def executable(page: Element) -> list[str]:
-    return [each.text for each in page.all("script", type="module")]
-
-
-def charts(page: Element) -> list[object]:
-    return [json.loads(each.text) for each in page.all("script", type="application/json")]
 
 
 @pytest.mark.parametrize("name", SAMPLES)
@@ -413,38 +321,3 @@ def test_segments_of_one_name_stay_apart_in_the_charts() -> None:
     page = tree(replace(report, segments=twins))
     legend = next(page.all("ul", **{"class": "legend"}))
     assert legend.words == "● twin (1) ■ twin (2)"
-
-
-def palette(style: str) -> dict[str, str]:
-    return dict(re.findall(r"--([a-z0-9-]+): (#[0-9a-f]{6});", style))
-
-
-def contrast(one: str, other: str) -> float:
-    """The contrast ratio of WCAG 2, 1 to 21."""
-
-    def luminance(colour: str) -> float:
-        shares = [int(colour[i : i + 2], 16) / 255 for i in (1, 3, 5)]
-        linear = [s / 12.92 if s <= 0.04045 else ((s + 0.055) / 1.055) ** 2.4 for s in shares]
-        return 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
-
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
-
-
-def test_the_contrast_formula_knows_its_ends() -> None:
-    assert contrast("#ffffff", "#000000") == pytest.approx(21)
-    assert contrast("#767676", "#ffffff") == pytest.approx(4.54, abs=0.01)
-
-
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_text_and_curves_stand_out_from_what_is_behind_them(scheme: str) -> None:
-    light, dark = STYLE.split("@media screen and (prefers-color-scheme: dark)")
-    colours = palette(light) if scheme == "light" else palette(light) | palette(dark)
-    for ground in ("page", "panel"):
-        for name in ("text", "quiet", "link", "problem", "check", "remark", "best"):
-            assert contrast(colours[name], colours[ground]) >= 4.5, name
-    assert contrast(colours["text"], colours["best-row"]) >= 4.5
-    assert contrast(colours["best"], colours["best-row"]) >= 4.5
-    assert contrast(colours["quiet"], colours["best-row"]) >= 4.5
-    for number in range(1, 7):
-        assert contrast(colours[f"series-{number}"], colours["page"]) >= 3
