@@ -24,7 +24,11 @@ CONTEXTS = (100, 400)
 
 @dataclass(frozen=True, slots=True)
 class StepCost:
-    """One type, context and number of rows: milliseconds, and against 1 row in the same round."""
+    """One type, context and number of rows: milliseconds, and against 1 row in the same round.
+
+    `bandwidth_share` is the rate at which weights are read over that of plain reading in the same
+    round, when both had the machine as it was.
+    """
 
     dtype: str
     context_tokens: int
@@ -32,6 +36,7 @@ class StepCost:
     step_ms: Spread
     inflation: Spread
     read_gb_per_s: float
+    bandwidth_share: Spread
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +64,7 @@ def measure_steps(path: Path, *, threads: int, rounds: int, budget_s: float) -> 
     for dtype, context, rows in shapes:
         variants[dtype, context, rows] = Variant(_step(models[dtype], context, rows))
     seconds = interleaved(variants, rounds=rounds, budget_s=budget_s)
+    shortest = tuple(map(min, zip(*(seconds[name] for name in reads), strict=True)))
     weights = {dtype: PACKINGS[dtype].step_bytes(models[dtype].config) for dtype in PACKINGS}
     steps = []
     for dtype, context, rows in shapes:
@@ -72,9 +78,14 @@ def measure_steps(path: Path, *, threads: int, rounds: int, budget_s: float) -> 
                 step_ms=step_ms,
                 inflation=paired_ratio(taken, seconds[dtype, context, 1]),
                 read_gb_per_s=weights[dtype] / step_ms.median / 1e6,
+                bandwidth_share=Spread.of(
+                    [
+                        weights[dtype] / step_s * read_s / READ_BYTES
+                        for step_s, read_s in zip(taken, shortest, strict=True)
+                    ]
+                ),
             )
         )
-    shortest = map(min, zip(*(seconds[name] for name in reads), strict=True))
     bandwidth = Spread.of([READ_BYTES / each / 1e9 for each in shortest])
     return StepCosts(bandwidth, weights, tuple(steps))
 

@@ -45,8 +45,8 @@ def step_table(costs: StepCosts) -> Table:
     note = (
         f"Median (min–max) of {best.count} rounds; inflation over 1 row is paired by round. "
         f"Memory is read at {spread_text(best, 1)} GB/s in the same rounds; at the best of them "
-        f"the weights take: {floors}. Weights read is their size over the step's time, and in "
-        "brackets its share of the best bandwidth."
+        f"the weights take: {floors}. Weights read is their size over the step's time, its share "
+        "that of the bandwidth in the same round, and in brackets of the best of all rounds."
     )
     rows = tuple(
         (
@@ -55,11 +55,12 @@ def step_table(costs: StepCosts) -> Table:
             str(step.rows),
             spread_text(step.step_ms, 1),
             spread_text(step.inflation, 2),
-            f"{step.read_gb_per_s:.1f} GB/s ({step.read_gb_per_s / best.greatest:.0%})",
+            f"{step.read_gb_per_s:.1f} GB/s",
+            f"{step.bandwidth_share.median:.0%} ({step.read_gb_per_s / best.greatest:.0%})",
         )
         for step in costs.steps
     )
-    header = ("weights", "context", "rows", "step, ms", "inflation", "weights read")
+    header = ("weights", "context", "rows", "step, ms", "inflation", "weights read", "share")
     return Table("One step of the embedded engine", note, header, rows)
 
 

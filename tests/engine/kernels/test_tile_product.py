@@ -6,9 +6,9 @@ import torch
 from tests.engine.kernels.arrays import random
 
 from outrider.engine.kernels.formats.base import PANEL
-from outrider.engine.kernels.formats.tiles import DEPTH, BFloat16Tiles, tiles_available
+from outrider.engine.kernels.formats.tiles import DEPTH, PARTS, BFloat16Tiles, tiles_available
 from outrider.engine.kernels.panel import pack
-from outrider.engine.kernels.tile_product import PARTS, in_parts, tile_product
+from outrider.engine.kernels.tile_product import in_parts, tile_product
 
 pytestmark = pytest.mark.skipif(not tiles_available(), reason="this CPU has no tile registers")
 Array = np.ndarray[Any, np.dtype[Any]]

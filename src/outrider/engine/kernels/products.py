@@ -13,9 +13,9 @@ from numba.extending import overload
 from outrider.engine.compiling import compiled
 from outrider.engine.kernels.block import as_float32
 from outrider.engine.kernels.formats.base import PANEL
-from outrider.engine.kernels.formats.tiles import DEPTH, BFloat16Tiles, place_in_line
+from outrider.engine.kernels.formats.tiles import DEPTH, PARTS, BFloat16Tiles, place_in_line
 from outrider.engine.kernels.strip_product import MORE, ZERO, strip_product
-from outrider.engine.kernels.tile_product import PARTS, in_parts, tile_product
+from outrider.engine.kernels.tile_product import in_parts, tile_product
 from outrider.engine.kernels.tile_registers import release_tiles
 
 

@@ -1,6 +1,6 @@
 """Products with weights in tiles, on tile registers.
 
-A tile multiplies 16 rows with 16 outputs at once, so that several rows cost little more than one.
+A tile multiplies 16 rows with 16 outputs at once, so that many rows cost little more than a few.
 It takes bfloat16 on both sides; each float32 activation is therefore split into two bfloat16
 numbers, which together have 16 of its 24 bits, twice as many as the weights. Each part has its own
 float32 sums, in the same order whatever other rows there are, and they are added at the end.
@@ -16,8 +16,9 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from outrider.engine.compiling import compiled
+from outrider.engine.kernels.few_rows import FEW_ROWS, few_rows_product
 from outrider.engine.kernels.formats.base import PANEL
-from outrider.engine.kernels.formats.tiles import DEPTH, TILE_ROWS
+from outrider.engine.kernels.formats.tiles import DEPTH, PARTS, TILE_ROWS
 from outrider.engine.kernels.tile_registers import (
     INPUTS,
     ROW_BYTES,
@@ -38,10 +39,6 @@ from outrider.engine.kernels.vectors import (
     load,
     prefetch,
 )
-
-PARTS = 2
-"""bfloat16 numbers that a float32 is split into. A third would hold all its bits, but then products
-and no longer memory are what one row waits for: 18 ms a step where two parts take 15."""
 
 _LINE_BYTES = len(WEIGHTS) * TILE_BYTES
 _AHEAD_BYTES = 8192
@@ -118,6 +115,9 @@ def tile_product(panel: Any, parts: Any, out: Any, column: Any) -> None:
     two blocks have the same result in both.
     """
     rows = parts.shape[1]
+    if rows <= FEW_ROWS:
+        few_rows_product(panel, parts, out, np.int64(column))
+        return
     size = min(rows, TILE_ROWS)
     sums = np.empty((len(SUMS), TILE_ROWS, PANEL), np.float32)
     for start in range(0, rows, TILE_ROWS):

@@ -41,7 +41,7 @@ def bytes_after(builder: Any, address: Any, count: Any) -> Any:
 
 def spread(builder: Any, scalar: Any) -> Any:
     """A vector with `scalar` in every lane."""
-    undefined = ir.Constant(VECTOR, ir.Undefined)
+    undefined = ir.Constant(ir.VectorType(scalar.type, LANES), ir.Undefined)
     first = builder.insert_element(undefined, scalar, ir.Constant(_INT32, 0))
     every_lane = ir.Constant(ir.VectorType(_INT32, LANES), None)
     return builder.shuffle_vector(first, undefined, every_lane)
