@@ -32,9 +32,11 @@ def test_block_tables_of_different_lengths_stand_side_by_side() -> None:
 
 
 def test_many_rows_make_several_passes_each_with_its_own_wanted_rows() -> None:
-    seen = list(batches(rows((0, 100), (0, 100), wanted=[0, 95, 96, 199]), LIMITS))
+    last, half = PASS_ROWS - 1, (0, PASS_ROWS // 2)
+    wanted = [0, last, last + 1, 2 * PASS_ROWS + 7]
+    seen = list(batches(rows(half, half, half, half, (0, 8), wanted=wanted), LIMITS))
     assert [len(batch.positions) for batch, _ in seen] == [PASS_ROWS, PASS_ROWS, 8]
-    assert [batch.wanted.tolist() for batch, _ in seen] == [[0, 95], [0], [7]]
+    assert [batch.wanted.tolist() for batch, _ in seen] == [[0, last], [0], [7]]
     assert [(place.start, place.stop) for _, place in seen] == [(0, 2), (2, 3), (3, 4)]
 
 

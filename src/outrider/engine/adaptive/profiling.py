@@ -6,8 +6,9 @@ from statistics import median
 from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.models.base import BLOCK_TOKENS, Rows, TargetModel, blocks_for
 
-ROW_COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 24, 32, 48, 64, 96, 128, 192, 256)
-"""Sizes at which a step is timed; kernels cost the more per row the fewer rows there are."""
+ROW_COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 17, 24, 32, 33, 48, 64, 96, 128, 192, 256)
+"""Sizes at which a step is timed; kernels cost the more per row the fewer rows there are, and tile
+registers take 16 rows at once."""
 
 CONTEXT_TOKENS = 256
 """How much each row has to attend to while it is timed."""

@@ -13,11 +13,9 @@ from outrider.engine.adaptive.track_record import TrackRecord
 from outrider.engine.drafting.draft import Draft
 from outrider.engine.sequence import Sequence
 
-LOOK_EVERY = 16
-"""Of so many steps with a draft one verifies at least its first token, or what is never verified
-could never prove itself. At 1.05 plain steps for a second row this costs 0.3 %."""
-EXPLORE_EVERY = 64
-"""Of so many one verifies all of it: at 1.5 plain steps for a full draft, 0.8 %."""
+EXPLORING_SHARE = 0.01
+"""The most of the steps' time that goes into tokens which do not seem to pay, or what is never
+verified could never prove itself."""
 
 
 class AdaptiveVerification:
@@ -25,8 +23,9 @@ class AdaptiveVerification:
 
     A drafter's own log-odds tell how sure it is of a token. Where it has none, the request's track
     record stands in: of one that copies its prompt, lookups are accepted again and again. What
-    either is worth at each position is learned for all requests together. `k` is the most tokens
-    that a draft has.
+    either is worth at each position is learned for all requests together. Where the share for
+    exploring has saved enough, one request, a different one each time, has one token more verified
+    than seems to pay. `k` is the most tokens that a draft has.
     """
 
     def __init__(self, cost: CostCurve, k: int) -> None:
@@ -34,15 +33,13 @@ class AdaptiveVerification:
         self._k = k
         self._estimator = AcceptanceEstimator.start(k)
         self._records: WeakKeyDictionary[Sequence, TrackRecord] = WeakKeyDictionary()
-        self._steps = 0
+        self._saved_s = 0.0
+        self._explored = 0
 
     def trim(
         self, batch: Batch[Sequence], draft: Draft, *, plain_rows: int, spent_s: float
     ) -> Draft:
         """Return the part of `draft` to verify in a step of `plain_rows` rows without it."""
-        self._steps += 1
-        if self._steps % EXPLORE_EVERY == 0:
-            return draft
         confidence = self._estimator.confidence(self._log_odds(batch, draft))
         width = draft.tokens.shape[1]
         lengths = verified_lengths(
@@ -53,9 +50,19 @@ class AdaptiveVerification:
             cost=self.cost,
             in_order=draft.probabilities is not None,
         )
-        if self._steps % LOOK_EVERY == 0:
-            lengths = np.maximum(lengths, np.minimum(draft.lengths, 1))
+        self._explore(draft, lengths, plain_rows + int(lengths.sum()))
         return draft.cut(lengths)
+
+    def _explore(self, draft: Draft, lengths: NDArray[np.int64], rows: int) -> None:
+        """Lengthen one of `lengths` [B], which make a step of `rows` rows, where that is due."""
+        step_s, longer_s = self.cost.cost_s(np.array([rows, rows + 1])).tolist()
+        # What cannot be spent does not pile up beyond a step.
+        self._saved_s = min(self._saved_s + EXPLORING_SHARE * step_s, step_s)
+        shortened = np.flatnonzero(lengths < draft.lengths)
+        if len(shortened) and longer_s - step_s <= self._saved_s:
+            self._saved_s -= longer_s - step_s
+            self._explored += 1
+            lengths[shortened[self._explored % len(shortened)]] += 1
 
     def learn(self, batch: Batch[Sequence], draft: Draft, accepted: NDArray[np.int64]) -> None:
         """Learn from what was verified, `draft`, and how much of it was `accepted` [B]."""

@@ -42,8 +42,10 @@ def add_product(panel: Any, inputs: Any, scratch: Any, x: Any, column: int) -> N
     panel_product(panel, inputs, scratch, 0)
     width = min(PANEL, x.shape[1] - column)
     for r in range(x.shape[0]):
+        # Whole slices, for whose indices no wrapping is checked, become vectors.
+        held, added = x[r, column : column + width], scratch[r, :width]
         for i in range(width):
-            x[r, column + i] += scratch[r, i]
+            held[i] += added[i]
 
 
 @compiled(inline=True)

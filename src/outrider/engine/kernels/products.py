@@ -14,6 +14,7 @@ from outrider.engine.compiling import compiled
 from outrider.engine.kernels.block import as_float32
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.formats.tiles import DEPTH, PARTS, BFloat16Tiles, place_in_line
+from outrider.engine.kernels.memory import aligned_empty
 from outrider.engine.kernels.strip_product import MORE, ZERO, strip_product
 from outrider.engine.kernels.tile_product import in_parts, tile_product
 from outrider.engine.kernels.tile_registers import release_tiles
@@ -88,7 +89,7 @@ def _weight_in_tile(panels: Any, output: Any, k: Any) -> Any:
 
 _room = _by_format(
     lambda _panels, _rows, _depth: np.empty(0, np.uint16),
-    lambda _panels, rows, depth: np.empty(PARTS * rows * (depth + -depth % DEPTH), np.uint16),
+    lambda _panels, rows, depth: aligned_empty(PARTS * rows * (depth + -depth % DEPTH), np.uint16),
 )
 _inputs = _by_format(lambda _panels, x, _room: x, lambda _panels, x, room: in_parts(x, room))
 _multiply = _by_format(_multiply_vectors, _multiply_tiles)

@@ -19,6 +19,7 @@ from outrider.engine.compiling import compiled
 from outrider.engine.kernels.few_rows import FEW_ROWS, few_rows_product
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.formats.tiles import DEPTH, PARTS, TILE_ROWS
+from outrider.engine.kernels.memory import aligned_empty
 from outrider.engine.kernels.tile_registers import (
     INPUTS,
     ROW_BYTES,
@@ -119,7 +120,8 @@ def tile_product(panel: Any, parts: Any, out: Any, column: Any) -> None:
         few_rows_product(panel, parts, out, np.int64(column))
         return
     size = min(rows, TILE_ROWS)
-    sums = np.empty((len(SUMS), TILE_ROWS, PANEL), np.float32)
+    numbers = len(SUMS) * TILE_ROWS * PANEL
+    sums = aligned_empty(numbers, np.float32).reshape(len(SUMS), TILE_ROWS, PANEL)
     for start in range(0, rows, TILE_ROWS):
         first = min(start, rows - size)
         _sum_products(panel, parts, first, sums)
@@ -130,7 +132,8 @@ def tile_product(panel: Any, parts: Any, out: Any, column: Any) -> None:
 def _sum_products(_typing: Any, panel: Any, parts: Any, first: Any, sums: Any) -> Any:
     """`sums` [PARTS, TILE_ROWS, PANEL] = a block of rows of `parts`, from `first`, times a panel.
 
-    The tiles are configured for the rows of a block.
+    The tiles are configured for the rows of a block. Weights are in memory for the first block, and
+    in a cache for the others.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -145,11 +148,17 @@ def _sum_products(_typing: Any, panel: Any, parts: Any, first: Any, sums: Any) -
         tiles = address(0, zero, zero)
         rows = [address(1, index(part), args[2], zero) for part in range(PARTS)]
         row_bytes = builder.mul(length(1, 2), index(2))
+        is_first = builder.icmp_signed("==", args[2], zero)
         for register in (*SUMS[0], *SUMS[1]):
             tile_call(builder, "tilezero", register)
         with cgutils.for_range(builder, length(0, 0), intp=INDEX) as loop:
             line = bytes_after(builder, tiles, builder.mul(loop.index, index(_LINE_BYTES)))
-            _load_weights(builder, line)
+            with builder.if_then(is_first):
+                for at in range(_AHEAD_BYTES, _AHEAD_BYTES + _LINE_BYTES, ROW_BYTES):
+                    prefetch(builder, bytes_after(builder, line, index(at)))
+            for half, register in enumerate(WEIGHTS):
+                tile = bytes_after(builder, line, index(half * TILE_BYTES))
+                tile_call(builder, "tileloadd64", register, tile, index(ROW_BYTES))
             done = builder.mul(loop.index, index(2 * DEPTH))
             _add_products(builder, [bytes_after(builder, row, done) for row in rows], row_bytes)
         for which, registers in enumerate(SUMS):
@@ -159,15 +168,6 @@ def _sum_products(_typing: Any, panel: Any, parts: Any, first: Any, sums: Any) -
         return context.get_dummy_value()
 
     return types.void(panel, parts, types.intp, sums), codegen
-
-
-def _load_weights(builder: Any, line: Any) -> None:
-    """Load both tiles of a line, and ask for those that come later."""
-    for at in range(_AHEAD_BYTES, _AHEAD_BYTES + _LINE_BYTES, ROW_BYTES):
-        prefetch(builder, bytes_after(builder, line, index(at)))
-    for half, register in enumerate(WEIGHTS):
-        tile = bytes_after(builder, line, index(half * TILE_BYTES))
-        tile_call(builder, "tileloadd64", register, tile, index(ROW_BYTES))
 
 
 def _add_products(builder: Any, rows: Sequence[Any], row_bytes: Any) -> None:

@@ -11,7 +11,7 @@ from outrider.engine.models.base import Rows
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
-PASS_ROWS = 96
+PASS_ROWS = 192
 """Rows of one kernel call: enough to be bound by arithmetic, few enough to stay in cache."""
 
 _CHUNK_ROWS = 16
