@@ -35,7 +35,7 @@ from outrider.server.api.app import create_app
 from outrider.server.api.settings import RequestLimits
 from outrider.server.metrics.engine_load import EngineLoad
 from outrider.server.metrics.serving_metrics import ServingMetrics
-from outrider.server.running import ListenSettings, Server, address_of, bind
+from outrider.server.running import ListenSettings, Server, address_of, bind, listen
 from outrider.server.service.building import BuiltEngine, EngineSettings, build_engine
 from outrider.server.serving import build_api
 from outrider.server.settings import ServerSettings
@@ -162,6 +162,7 @@ def measure(options: argparse.Namespace, say: Callable[[str], None]) -> Table:
         for prompt in prompts
     ]
     with bind(LISTEN.host, LISTEN.port) as bound:
+        listen(bound)
         server = Server(create_app(api), api.service, LISTEN)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]})
         thread.start()

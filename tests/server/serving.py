@@ -26,7 +26,7 @@ from outrider.server.api.model import ServedModel, fresh_seeds
 from outrider.server.api.settings import ApiSettings
 from outrider.server.metrics.engine_load import EngineLoad
 from outrider.server.metrics.serving_metrics import ServingMetrics
-from outrider.server.running import ListenSettings, Server, address_of, bind
+from outrider.server.running import ListenSettings, Server, address_of, bind, listen
 from outrider.server.service.service import Service
 
 VOCABULARY = 258
@@ -166,6 +166,7 @@ def running(
         drain_timeout_s=drain_timeout_s,
     )
     with bind(settings.host, settings.port) as bound:
+        listen(bound)
         server = Server(create_app(api), api.service, settings)
         thread = threading.Thread(target=server.run, kwargs={"sockets": [bound]}, daemon=True)
         url = address_of(bound, settings)

@@ -11,7 +11,7 @@ from tests.server.serving import AlphabetModel, api_over, running
 
 from outrider.engine.tokenizer import Tokenizer
 from outrider.errors import InvalidSetting
-from outrider.server.running import ListenSettings, bind, check_certificate
+from outrider.server.running import ListenSettings, bind, check_certificate, listen
 
 OPENSSL = shutil.which("openssl")
 
@@ -60,9 +60,28 @@ def test_a_certificate_is_looked_at_before_anything_else(
 
 def test_a_port_in_use_is_told_so() -> None:
     with bind("127.0.0.1", 0) as first:
+        listen(first)
         port = first.getsockname()[1]
         with pytest.raises(InvalidSetting, match=f"--port {port}.*in use"):
             bind("127.0.0.1", port)
+
+
+def test_of_two_servers_that_load_at_once_the_slower_is_told_so() -> None:
+    with bind("127.0.0.1", 0) as first:
+        port = first.getsockname()[1]
+        with bind("127.0.0.1", port) as second:
+            listen(first)
+            with pytest.raises(InvalidSetting, match=f"--port {port}.*in use"):
+                listen(second)
+
+
+def test_clients_are_refused_until_the_server_is_ready() -> None:
+    with bind("127.0.0.1", 0) as bound:
+        address = bound.getsockname()[:2]
+        with pytest.raises(ConnectionRefusedError):
+            socket.create_connection(address, timeout=5)
+        listen(bound)
+        socket.create_connection(address, timeout=5).close()
 
 
 @pytest.mark.parametrize("host", ["192.0.2.1", "no.such.host.invalid", "\x00"])

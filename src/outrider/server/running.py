@@ -65,7 +65,8 @@ def check_certificate(settings: ListenSettings) -> None:
 def bind(host: str, port: int) -> socket.socket:
     """Return a socket that holds the address; InvalidSetting where it cannot be had.
 
-    Before the weights are loaded, since a port in use should show at once.
+    Before the weights are loaded, since a port in use should show at once. Until `listen` clients
+    are refused, by which they know that the server is not ready.
     """
     bound = None
     try:
@@ -75,17 +76,28 @@ def bind(host: str, port: int) -> socket.socket:
         bound = socket.socket(family, kind, protocol)
         bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         bound.bind(address)
-        bound.listen(_BACKLOG)
     except (OSError, OverflowError, ValueError) as error:
         if bound is not None:
             bound.close()
-        reason = getattr(error, "strerror", None) or error
-        raise InvalidSetting(
-            f"--host {host} --port {port} cannot be listened on ({reason})",
-            "a free port at an address of this machine",
-            "choose another --port, or end what listens there",
-        ) from error
+        raise _no_address(host, port, error) from error
     return bound
+
+
+def listen(bound: socket.socket) -> None:
+    """Let clients in; InvalidSetting where another server was faster."""
+    try:
+        bound.listen(_BACKLOG)
+    except OSError as error:
+        raise _no_address(*bound.getsockname()[:2], error) from error
+
+
+def _no_address(host: str, port: int, error: Exception) -> InvalidSetting:
+    reason = getattr(error, "strerror", None) or error
+    return InvalidSetting(
+        f"--host {host} --port {port} cannot be listened on ({reason})",
+        "a free port at an address of this machine",
+        "choose another --port, or end what listens there",
+    )
 
 
 class Server(uvicorn.Server):
@@ -152,5 +164,6 @@ def serve(
     ready: Callable[[], None],
 ) -> None:
     """Serve on `bound` until a signal ends it; `ready` is called as it begins."""
+    listen(bound)
     ready()
     Server(app, service, settings).run(sockets=[bound])
