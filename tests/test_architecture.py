@@ -26,6 +26,7 @@ ALLOWED: Mapping[str, frozenset[str]] = MappingProxyType(
             "bench": "errors acceptance records engine",
             "advice": "errors acceptance records",
             "report": "errors acceptance records advice",
+            "__main__": "cli",
             "cli": "errors acceptance records engine server bench advice report",
         }.items()
     }

@@ -195,3 +195,25 @@ def test_a_stalled_reader_is_given_up(tokenizer: Tokenizer) -> None:
     ):
         until(lambda: server.api.service.answers == 0)
         until(lambda: len(server.server.server_state.tasks) == 0)
+
+
+def test_no_event_of_a_stream_comes_before_its_first_token(tokenizer: Tokenizer) -> None:
+    model = AlphabetModel()
+    with running(api_over(model, tokenizer)) as server:
+        model.gate.clear()
+        connection = raw(server, endless(stream=True, max_tokens=2))
+        until(lambda: server.engine.busy)
+        seen = connection.recv(10_000)  # the headers
+        connection.settimeout(0.2)
+        with pytest.raises(TimeoutError):
+            seen += connection.recv(10_000)
+        assert seen.startswith(b"HTTP/1.1 200")
+        assert b"data:" not in seen
+        model.gate.set()
+        connection.settimeout(PATIENCE_S)
+        while b"[DONE]" not in seen:
+            seen += connection.recv(10_000)
+        first, second = seen.split(b"data: ")[1:3]
+        assert b'"role":"assistant"' in first
+        assert b'"content":"a"' in second
+        connection.close()

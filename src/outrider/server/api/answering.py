@@ -74,12 +74,13 @@ def _body(answers: Answers, wording: Wording, news: list[News]) -> bytes:
 async def _events(
     outlet: Outlet, answers: Answers, wording: Wording, *, with_usage: bool
 ) -> AsyncIterator[bytes]:
-    """Yield the events of a stream, those of one step together."""
+    """Yield the events of a stream, those of one step together.
+
+    Nothing comes before the first token: clients take the time to the first event for its.
+    """
     openings = [chunk for each in answers.each if (chunk := wording.opening(each)) is not None]
-    if openings:
-        yield b"".join(map(event, openings))
+    chunks = list(map(event, openings))
     while news := await outlet.take():
-        chunks: list[bytes] = []
         for each in news:
             told = answers.each[each.answer]
             if each.end is not None and each.end.failure is not None:
@@ -88,6 +89,7 @@ async def _events(
             told.told(each)
             chunks.append(event(wording.chunk(told, each)))
         yield b"".join(chunks)
+        chunks = []
     yield event(wording.closing(answers)) + DONE if with_usage else DONE
 
 
