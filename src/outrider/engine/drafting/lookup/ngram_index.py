@@ -6,17 +6,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.compiling import compiled
+from outrider.engine.drafting.lookup.child_table import (
+    PARENT,
+    TOKEN,
+    Nodes,
+    Table,
+    empty_table,
+    place_of,
+)
 
-PARENT, TOKEN, FIRST, LAST = range(4)
-"""Columns of `nodes`."""
+FIRST, LAST = 2, 3
+"""Columns of `nodes`, after those of `child_table`."""
 INDEXED, USED, DEPTH = range(3)
 """Places in `state`: tokens indexed, nodes in use, and the longest n whose n-gram occurred."""
 
 _ROOT = 0
 _FIRST_CAPACITY = 128
 
-Nodes = NDArray[np.int32]
-Table = NDArray[np.int32]
 State = NDArray[np.int64]
 Found = NDArray[np.int32]
 Tokens = NDArray[np.int32]
@@ -39,7 +45,7 @@ class NgramIndex:
         self.longest = longest
         capacity = max(_FIRST_CAPACITY, 2 * longest)
         self.nodes = np.empty((capacity, 4), np.int32)
-        self.table = np.full(_table_size(capacity), -1, np.int32)
+        self.table = empty_table(capacity)
         self.state = np.array([0, 1, 0], np.int64)
         self.found = np.empty((2, longest), np.int32)
 
@@ -81,27 +87,8 @@ class NgramIndex:
         nodes = np.empty((2 * len(self.nodes), 4), np.int32)
         nodes[: len(self.nodes)] = self.nodes
         self.nodes = nodes
-        self.table = np.full(_table_size(len(nodes)), -1, np.int32)
+        self.table = empty_table(len(nodes))
         refill(nodes, self.table, self.state)
-
-
-def _table_size(capacity: int) -> int:
-    """A power of 2, so that at most half of the table is in use."""
-    return 1 << (2 * capacity - 1).bit_length()
-
-
-@compiled()
-def place_of(nodes: Nodes, table: Table, parent: int, token: int) -> int:
-    """Return where in `table` the child of `parent` by `token` is, or would be."""
-    mask = table.size - 1
-    mixed = (np.uint64(parent) << np.uint64(32)) | np.uint64(np.uint32(token))
-    mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
-    place = np.int64((mixed >> np.uint64(32)) & np.uint64(mask))
-    while True:
-        node = table[place]
-        if node < 0 or (nodes[node, PARENT] == parent and nodes[node, TOKEN] == token):
-            return place
-        place = (place + 1) & mask
 
 
 @compiled()
