@@ -23,7 +23,7 @@ def play(answers: list[tuple[list[int], list[int]]]) -> tuple[float, int]:
     for name, (prompt, output) in enumerate(answers):
         cache.start_request(name, np.array(prompt, np.int32))
         history = np.array(prompt + output, np.int32)
-        done, draft = 0, []
+        done, draft = 0, list[int]()
         while done < len(output):
             new = 1
             for token in draft:

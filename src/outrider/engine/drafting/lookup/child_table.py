@@ -22,7 +22,7 @@ def _home(parent: int, token: int, mask: int) -> int:
     """The place where the search begins."""
     mixed = (np.uint64(parent) << np.uint64(32)) | np.uint64(np.uint32(token))
     mixed = (mixed ^ (mixed >> np.uint64(29))) * np.uint64(0x9E3779B97F4A7C15)
-    return np.int64((mixed >> np.uint64(32)) & np.uint64(mask))
+    return np.int64((mixed >> np.uint64(32)) & np.uint64(mask))  # type: ignore[return-value]
 
 
 @compiled()

@@ -91,7 +91,7 @@ class SuffixCache:
                 request.prompt_tokens, tokens, room, self._factor, self._least,
             )  # fmt: skip
             if length >= 0:
-                return length, score
+                return length, float(score)
             self.forest.grow()
 
     def end(self, request: SuffixRequest) -> None:

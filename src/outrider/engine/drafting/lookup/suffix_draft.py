@@ -4,6 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.compiling import compiled
+from outrider.engine.drafting.lookup.child_table import TOKEN
 from outrider.engine.drafting.lookup.suffix_nodes import (
     BASE,
     COUNT,
@@ -14,7 +15,6 @@ from outrider.engine.drafting.lookup.suffix_nodes import (
     POOL_TOKEN,
     REST,
     TEXT,
-    TOKEN,
     Forest,
     child_of,
 )
