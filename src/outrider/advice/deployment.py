@@ -52,7 +52,12 @@ def deploy_commands(arm: Arm, weights: ModelIdentity, given: str) -> DeployComma
         )
     settings = json.dumps(_speculative_config(arm), separators=(",", ":"))
     deploy = shlex.join(("vllm", "serve", model, "--speculative-config", settings))
-    caveats = (_tie_caveat(arm), _FILLED_DRAFTS, _MEASURED_HERE, *_weights_caveats(weights))
+    caveats = (
+        _tie_caveat(arm),
+        *(() if arm.ngram_fill else (_FILLED_DRAFTS,)),
+        _MEASURED_HERE,
+        *_weights_caveats(weights),
+    )
     return DeployCommands(deploy, plain, caveats)
 
 
