@@ -1,4 +1,4 @@
-"""A smaller model that speaks the target's tokens and writes ahead of it, token by token."""
+"""A smaller model that writes ahead of the target, token by token."""
 
 from itertools import count
 from typing import ClassVar
@@ -31,9 +31,7 @@ class ModelDrafter:
     def propose(self, batch: list[Sequence], limit: NDArray[np.int64]) -> Draft:
         """Draft for each sequence at most `limit` tokens."""
         turns, logits = self.own.read(self.own.turns(batch, limit))
-        sheet = DraftSheet(
-            len(batch), turns, vocab_size=self.own.model.config.vocab_size, method=self._method
-        )
+        sheet = DraftSheet(len(batch), turns, self.own, self._method)
         for position in count(1):
             chosen = sheet.choose(turns, [position - 1] * len(turns), logits)
             going_on = [(turn, token) for turn, token in chosen if turn.length > position]

@@ -8,6 +8,7 @@ import psutil
 
 from outrider.engine.caching.cache import BlockCache
 from outrider.engine.caching.memory import cache_blocks
+from outrider.engine.drafting.own_model.model import OwnModel
 from outrider.engine.engine import Engine
 from outrider.engine.loop import StepLoop
 from outrider.engine.models.base import BLOCK_TOKENS, Rows, TargetModel
@@ -21,6 +22,7 @@ from outrider.errors import InvalidSetting
 from outrider.server.metrics.engine_load import EngineLoad
 from outrider.server.metrics.serving_metrics import ServingMetrics
 from outrider.server.speculation.building import build
+from outrider.server.speculation.opened_draft import OpenedDraft
 from outrider.server.speculation.resolved import ResolvedSpeculation
 
 
@@ -58,11 +60,14 @@ def build_engine(
     settings: EngineSettings,
     speculation: ResolvedSpeculation | None,
     *,
+    draft: OpenedDraft | None = None,
     model_name: str,
     clock: Callable[[], float] = time.perf_counter,
 ) -> BuiltEngine:
     """Load the weights and make room for requests; metrics call the model `model_name`.
 
+    A `draft` model, if `speculation` needs one, runs as the target does. Of the memory for caches
+    each of the two gets what its keys and values need for equally many tokens.
     Raises InvalidSetting for a length that the model does not have, NotEnoughMemory, and what
     reading weights raises.
     """
@@ -76,27 +81,28 @@ def build_engine(
         )
     name, dtype = resolve(ModelSettings(backend=settings.backend, dtype=settings.dtype))
     backend = BACKENDS[name]
-    bytes_per_token = backend.kv_bytes_per_token(config, dtype)
+    configs = [config] if draft is None else [config, draft.config]
+    bytes_per_token = sum(backend.kv_bytes_per_token(each, dtype) for each in configs)
+    weight_bytes = sum(backend.weight_bytes(each, dtype) for each in configs)
     available = psutil.virtual_memory().available
     blocks = cache_blocks(
         bytes_per_token,
-        free_bytes=max(available - backend.weight_bytes(config, dtype), 0),
+        free_bytes=max(available - weight_bytes, 0),
         memory_bytes=settings.kv_cache_bytes,
         max_length=most,
         max_num_seqs=settings.limits.max_num_seqs,
     )
-    model = load_model(
-        files.path,
-        ModelSettings(
-            backend=settings.backend,
-            dtype=settings.dtype,
-            threads=settings.threads,
-            num_blocks=blocks,
-            max_length=most,
-        ),
+    how = ModelSettings(
+        backend=settings.backend,
+        dtype=settings.dtype,
+        threads=settings.threads,
+        num_blocks=blocks,
+        max_length=most,
     )
+    model = load_model(files.path, how)
     _warm_up(model)
-    parts = build(speculation, target=model, limits=settings.limits, clock=clock)
+    own = None if draft is None else _load_draft(draft, how, model, settings)
+    parts = build(speculation, target=model, own=own, limits=settings.limits, clock=clock)
     cache = BlockCache(model.num_blocks, prefix_caching=settings.prefix_caching)
     scheduler = Scheduler(cache, settings.limits)
     metrics = ServingMetrics(
@@ -123,6 +129,19 @@ def build_engine(
         dtype,
         name,
     )
+
+
+def _load_draft(
+    draft: OpenedDraft, how: ModelSettings, target: TargetModel, settings: EngineSettings
+) -> OwnModel:
+    own = draft.load(
+        how,
+        target,
+        max_rows=settings.limits.max_num_batched_tokens,
+        prefix_caching=settings.prefix_caching,
+    )
+    _warm_up(own.model)
+    return own
 
 
 def _warm_up(model: TargetModel) -> None:

@@ -6,9 +6,12 @@ from types import MappingProxyType
 from outrider.errors import InvalidSetting
 from outrider.server.speculation.detection import Detection
 from outrider.server.speculation.methods.base import DraftingMethod
+from outrider.server.speculation.methods.draft_model import DraftModelMethod
 from outrider.server.speculation.methods.ngram import NgramMethod
 
-METHODS: Mapping[str, type[DraftingMethod]] = MappingProxyType({NgramMethod.name: NgramMethod})
+METHODS: Mapping[str, type[DraftingMethod]] = MappingProxyType(
+    {NgramMethod.name: NgramMethod, DraftModelMethod.name: DraftModelMethod}
+)
 
 _ADVICE = {
     "ngram_gpu": 'write "method": "ngram", which drafts by the same rule',
