@@ -100,7 +100,7 @@ def _space_mark(tokenizer: Tokenizer, vocabulary: Mapping[str, int]) -> str:
     """The mark that begins the token of a space and a letter, else the known one that is in use."""
     written = tokenizer.encode(" a")
     first = tokenizer.token(written[0]) if written else None
-    if first is not None and first[0] != "a" and first[1:] in ("", "a"):
+    if first and first[1:] in ("", "a") and not (first[0].isascii() and first[0].isalnum()):
         return first[0]
     used = (mark for mark in SPACE_MARKS if any(text.startswith(mark) for text in vocabulary))
     return next(used, " ")
