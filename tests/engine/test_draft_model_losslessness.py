@@ -35,8 +35,12 @@ from tests.engine.verification.toys import VOCABULARY as LETTERS
 
 from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.adaptive.verification import AdaptiveVerification
+from outrider.engine.drafting.draft_model import ModelDrafter
 from outrider.engine.drafting.none import NoDrafter
+from outrider.engine.drafting.own_model.model import OwnModel
+from outrider.engine.drafting.parallel_draft_model import ParallelModelDrafter
 from outrider.engine.drafting.sampling import DraftSampleMethod
+from outrider.engine.drafting.shared_vocabulary import SharedVocabulary
 from outrider.engine.models.base import BLOCK_TOKENS, Rows, TargetModel
 from outrider.engine.sampling import SamplingParameters
 from outrider.engine.verification.block import BlockVerifier
@@ -94,12 +98,33 @@ def test_a_draft_model_gives_the_output_of_plain_decoding(
     assert free(drafter)
 
 
+def in_one_pass(model: TargetModel) -> ParallelModelDrafter:
+    return ParallelModelDrafter(OwnModel(model, max_rows=40, mask_token_id=5))
+
+
+def of_another_vocabulary(model: TargetModel) -> ModelDrafter:
+    """Every token is another one to the draft model, and six it does not have."""
+    order = np.random.default_rng(9).permutation(VOCABULARY)
+    to_draft = np.where(order < VOCABULARY - 6, order, 0)
+    ids = np.arange(VOCABULARY - 6)
+    vocabulary = SharedVocabulary(to_draft, torch.from_numpy(ids), np.argsort(order)[ids], len(ids))
+    return ModelDrafter(OwnModel(model, max_rows=40, vocabulary=vocabulary))
+
+
+DRAFTERS: dict[str, Callable[[TargetModel], ModelDrafter | ParallelModelDrafter]] = {
+    "token by token": lambda model: drafter_of(model, max_rows=40, prefix_caching=True),
+    "in one pass": in_one_pass,
+    "of another vocabulary": of_another_vocabulary,
+}
+
+
 @pytest.mark.parametrize("name", NAMES[:2])
+@pytest.mark.parametrize("made", DRAFTERS)
 @pytest.mark.parametrize("way", MIXED)
 def test_two_hundred_mixed_requests_get_the_tokens_of_plain_decoding_seed_by_seed(
-    target: TargetModel, own: dict[str, Load], mixed: Outputs, name: str, way: str
+    target: TargetModel, own: dict[str, Load], mixed: Outputs, made: str, name: str, way: str
 ) -> None:
-    drafter = drafter_of(own[name](), max_rows=40, prefix_caching=True)
+    drafter = DRAFTERS[made](own[name]())
     assert answer_mixed(target, drafter, 6, **MIXED[way]) == mixed
     assert free(drafter)
 
@@ -142,8 +167,10 @@ class TableModel:
 
 OTHER = table(8)
 PLAIN = SamplingParameters(1.0, seed=0)
+FILLING_MASKS = "standard, in one pass"
 WAYS: dict[str, Callable[[], dict[str, Any]]] = {
     "standard": dict,
+    FILLING_MASKS: dict,
     "block": lambda: {"verifier": BlockVerifier()},
     "adaptive": lambda: {
         "adaptive": AdaptiveVerification(CostCurve.of({1: 1.0, 64: 20.0, 300: 300.0}), EMITTED)
@@ -153,7 +180,8 @@ WAYS: dict[str, Callable[[], dict[str, Any]]] = {
 
 def triples(method: DraftSampleMethod, parameters: SamplingParameters, way: str) -> Tokens:
     """The first three tokens after the prompt [0, 0] of many requests, int [DRAWS, 3]."""
-    drafter = drafter_of(TableModel(OTHER), method)
+    own = OwnModel(TableModel(OTHER), max_rows=1_000, mask_token_id=2)
+    drafter = (ParallelModelDrafter if way == FILLING_MASKS else ModelDrafter)(own, method)
     engine, _ = engine_of(TableModel(TARGET), drafter, EMITTED, **WAYS[way]())
     found = []
     for first in range(0, DRAWS, 500):

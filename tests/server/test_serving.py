@@ -137,11 +137,10 @@ def test_the_memory_for_caches_is_shared_by_target_and_draft(tiny_model: Path) -
     side = ModelToPair("tiny", files.path, Tokenizer(files.path))
     draft = open_draft(resolved, side, tiny_model, say=print)
     small = replace(ENGINE, kv_cache_bytes=2**19, max_model_len=64)
-    tokens = [
-        build_engine(files, small, each and resolved, draft=each, model_name="tiny").cache_tokens
-        for each in (None, draft)
-    ]
-    assert tokens == [512, 256]
+    alone = build_engine(files, small, None, model_name="tiny")
+    both = build_engine(files, small, resolved, draft=draft, model_name="tiny")
+    assert (alone.cache_tokens, both.cache_tokens) == (512, 256)
+    assert alone.cache_bytes == both.cache_bytes == 2**19
 
 
 def test_text_is_never_half_a_character(plain: httpx2.Client) -> None:

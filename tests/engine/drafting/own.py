@@ -6,6 +6,7 @@ from tests.engine.loops import VOCABULARY, RememberingModel
 
 from outrider.engine.drafting.draft_model import ModelDrafter
 from outrider.engine.drafting.own_model.model import OwnModel
+from outrider.engine.drafting.parallel_draft_model import ParallelModelDrafter
 from outrider.engine.drafting.sampling import DraftSampleMethod
 from outrider.engine.models.base import Rows, TargetModel
 
@@ -30,7 +31,7 @@ def drafter_of(
     return ModelDrafter(OwnModel(model, max_rows=max_rows, prefix_caching=prefix_caching), method)
 
 
-def free(drafter: ModelDrafter) -> bool:
+def free(drafter: ModelDrafter | ParallelModelDrafter) -> bool:
     """Whether its cache holds nothing of any request."""
     pool = drafter.own.cache.pool
     return pool.free_blocks == pool.num_blocks
