@@ -98,23 +98,25 @@ def test_a_draft_model_gives_the_output_of_plain_decoding(
     assert free(drafter)
 
 
-def in_one_pass(model: TargetModel) -> ParallelModelDrafter:
-    return ParallelModelDrafter(OwnModel(model, max_rows=40, mask_token_id=5))
-
-
-def of_another_vocabulary(model: TargetModel) -> ModelDrafter:
+def another_vocabulary() -> SharedVocabulary:
     """Every token is another one to the draft model, and six it does not have."""
     order = np.random.default_rng(9).permutation(VOCABULARY)
     to_draft = np.where(order < VOCABULARY - 6, order, 0)
     ids = np.arange(VOCABULARY - 6)
-    vocabulary = SharedVocabulary(to_draft, torch.from_numpy(ids), np.argsort(order)[ids], len(ids))
-    return ModelDrafter(OwnModel(model, max_rows=40, vocabulary=vocabulary))
+    return SharedVocabulary(to_draft, torch.from_numpy(ids), np.argsort(order)[ids], len(ids))
 
 
 DRAFTERS: dict[str, Callable[[TargetModel], ModelDrafter | ParallelModelDrafter]] = {
     "token by token": lambda model: drafter_of(model, max_rows=40, prefix_caching=True),
-    "in one pass": in_one_pass,
-    "of another vocabulary": of_another_vocabulary,
+    "in one pass": lambda model: ParallelModelDrafter(
+        OwnModel(model, max_rows=40, mask_token_id=5)
+    ),
+    "of another vocabulary": lambda model: ModelDrafter(
+        OwnModel(model, max_rows=40, vocabulary=another_vocabulary())
+    ),
+    "of another vocabulary in one pass": lambda model: ParallelModelDrafter(
+        OwnModel(model, max_rows=40, vocabulary=another_vocabulary(), mask_token_id=5)
+    ),
 }
 
 

@@ -147,7 +147,7 @@ def test_equal_beginnings_are_computed_once() -> None:
     assert draft.tokens[0].tolist() == RememberingModel.answer([*prompt, 7], 2)
 
 
-def test_cancelled_and_failed_requests_leave_nothing_behind() -> None:
+def test_cancelled_and_finished_requests_leave_nothing_behind() -> None:
     drafter = drafter_of(RememberingModel(40))
     engine, _ = engine_of(RememberingModel(40), drafter, K)
     for i in range(3):

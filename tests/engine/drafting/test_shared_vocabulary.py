@@ -8,7 +8,12 @@ from tests.engine.loops import VOCABULARY, RememberingModel, engine_of, finish, 
 
 from outrider.engine.drafting.draft_model import ModelDrafter
 from outrider.engine.drafting.own_model.model import OwnModel
-from outrider.engine.drafting.pairing import check_sizes, told_of_same_ids, told_of_shared
+from outrider.engine.drafting.pairing import (
+    check_sizes,
+    told_of_same_ids,
+    told_of_shared,
+    told_of_special,
+)
 from outrider.engine.drafting.shared_vocabulary import SharedVocabulary, TokenTable
 from outrider.engine.models.base import Rows
 from outrider.engine.tokenizer import Tokenizer
@@ -82,9 +87,9 @@ def test_what_is_unknown_is_the_end_token_where_there_is_no_other_and_that_is_to
     told = list(told_of_shared(TARGET, draft, shared))
     assert "Very small vocabulary intersection: hardly any draft can be right" in told
     assert "the draft model has no unknown token, and reads '</s>' in its place" in told
-    assert told[-1] == (
+    assert list(told_of_special(TARGET, draft)) == [
         "special tokens differ, target and draft model: bos '<s>' and none, eos none and '</s>'"
-    )
+    ]
 
 
 def test_a_draft_that_could_not_read_the_rest_is_refused() -> None:
@@ -96,12 +101,14 @@ def test_a_draft_that_could_not_read_the_rest_is_refused() -> None:
 
 def test_vocabularies_of_one_size_are_compared_id_by_id() -> None:
     check_sizes(TARGET, TARGET)
-    assert list(told_of_same_ids(TARGET, TARGET)) == []
+    assert [*told_of_same_ids(TARGET, TARGET), *told_of_special(TARGET, TARGET)] == []
     moved = Words([*TARGET_WORDS[:5], *TARGET_WORDS[:4:-1]], "Ġ", {"bos": "<s>", "pad": "Ċ"})
     draft = TokenTable.of("small", moved, len(TARGET_WORDS))
     assert list(told_of_same_ids(TARGET, draft)) == [
-        "2 of the target's 8 tokens are others to the draft model, which costs acceptance",
-        "special tokens differ, target and draft model: pad none and 'Ċ'",
+        "2 of the target's 8 tokens are others to the draft model, which costs acceptance"
+    ]
+    assert list(told_of_special(TARGET, draft)) == [
+        "special tokens differ, target and draft model: pad none and 'Ċ'"
     ]
 
 

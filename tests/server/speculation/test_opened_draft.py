@@ -55,8 +55,12 @@ def test_another_vocabulary_size_is_refused_with_what_to_do(
     tiny_model: Path, tmp_path: Path
 ) -> None:
     draft = longer(tiny_model, tmp_path / "longer", 6)
+    entries = json.loads((draft / "tokenizer_config.json").read_text())
+    (draft / "tokenizer_config.json").write_text(json.dumps(entries | {"pad_token": "<|start|>"}))
+    said: list[str] = []
     with pytest.raises(InvalidSetting) as raised:
-        opened(tiny_model, draft)
+        opened(tiny_model, draft, said)
+    assert said == ["special tokens differ, target and draft model: pad none and '<|start|>'"]
     assert str(raised.value) == (
         "draft model longer with 264 token ids for tiny with 258; expected the same vocabulary size"
         " in target and draft model; take a draft of the same family, or set"
@@ -80,7 +84,9 @@ def test_the_draft_may_read_less_than_the_target_but_not_more_than_either_can(
     tiny_model: Path, tmp_path: Path
 ) -> None:
     short = changed(tiny_model, tmp_path / "short", max_position_embeddings=64)
-    assert opened(tiny_model, short).max_length == 64
+    said: list[str] = []
+    assert opened(tiny_model, short, said).max_length == 64
+    assert said == ["the draft model reads 64 tokens at most; there drafts end"]
     assert opened(tiny_model, tiny_model, max_model_len=200).max_length == 200
     for target, draft in ((tiny_model, short), (short, tiny_model)):
         with pytest.raises(InvalidSetting, match="at most the 64 positions that both models have"):

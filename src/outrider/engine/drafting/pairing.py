@@ -30,7 +30,6 @@ def told_of_same_ids(target: TokenTable, draft: TokenTable) -> Iterator[str]:
             f"{known - same:,} of the target's {known:,} tokens are others to the draft model,"
             " which costs acceptance"
         )
-    yield from _special_mismatches(target, draft)
 
 
 def told_of_shared(
@@ -47,10 +46,10 @@ def told_of_shared(
     if "unk" not in draft.special:
         text, _ = draft.special["eos"]
         yield f"the draft model has no unknown token, and reads {text!r} in its place"
-    yield from _special_mismatches(target, draft)
 
 
-def _special_mismatches(target: TokenTable, draft: TokenTable) -> Iterator[str]:
+def told_of_special(target: TokenTable, draft: TokenTable) -> Iterator[str]:
+    """Say which special tokens are others in the two."""
     differing = [
         f"{role} {_shown(target, role)} and {_shown(draft, role)}"
         for role in ROLES

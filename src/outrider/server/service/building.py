@@ -1,7 +1,7 @@
 """From a model's name to an engine that is ready to serve it."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import psutil
@@ -11,7 +11,9 @@ from outrider.engine.caching.memory import cache_blocks
 from outrider.engine.drafting.own_model.model import OwnModel
 from outrider.engine.engine import Engine
 from outrider.engine.loop import StepLoop
+from outrider.engine.models.backends.base import Backend
 from outrider.engine.models.base import BLOCK_TOKENS, Rows, TargetModel
+from outrider.engine.models.config import DecoderConfig
 from outrider.engine.models.registry import BACKENDS, load_model, resolve
 from outrider.engine.models.settings import ModelSettings
 from outrider.engine.models.source import open_weights
@@ -80,18 +82,8 @@ def build_engine(
             "choose a length in that range, or leave it out",
         )
     name, dtype = resolve(ModelSettings(backend=settings.backend, dtype=settings.dtype))
-    backend = BACKENDS[name]
     configs = [config] if draft is None else [config, draft.config]
-    bytes_per_token = sum(backend.kv_bytes_per_token(each, dtype) for each in configs)
-    weight_bytes = sum(backend.weight_bytes(each, dtype) for each in configs)
-    available = psutil.virtual_memory().available
-    blocks = cache_blocks(
-        bytes_per_token,
-        free_bytes=max(available - weight_bytes, 0),
-        memory_bytes=settings.kv_cache_bytes,
-        max_length=most,
-        max_num_seqs=settings.limits.max_num_seqs,
-    )
+    blocks, cache_bytes = _cache_room(configs, BACKENDS[name], dtype, settings, most)
     how = ModelSettings(
         backend=settings.backend,
         dtype=settings.dtype,
@@ -125,10 +117,30 @@ def build_engine(
     return BuiltEngine(
         Engine(loop, scheduler),
         metrics,
-        blocks * BLOCK_TOKENS * bytes_per_token,
+        cache_bytes,
         dtype,
         name,
     )
+
+
+def _cache_room(
+    configs: Sequence[DecoderConfig],
+    backend: Backend,
+    dtype: str,
+    settings: EngineSettings,
+    max_length: int,
+) -> tuple[int, int]:
+    """How many blocks the cache of each model has, and what all of them take together."""
+    bytes_per_token = sum(backend.kv_bytes_per_token(each, dtype) for each in configs)
+    weight_bytes = sum(backend.weight_bytes(each, dtype) for each in configs)
+    blocks = cache_blocks(
+        bytes_per_token,
+        free_bytes=max(psutil.virtual_memory().available - weight_bytes, 0),
+        memory_bytes=settings.kv_cache_bytes,
+        max_length=max_length,
+        max_num_seqs=settings.limits.max_num_seqs,
+    )
+    return blocks, blocks * BLOCK_TOKENS * bytes_per_token
 
 
 def _load_draft(

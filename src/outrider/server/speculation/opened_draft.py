@@ -7,7 +7,12 @@ from typing import Self
 
 from outrider.engine.drafting.own_model.mask_token import mask_token_id
 from outrider.engine.drafting.own_model.model import OwnModel
-from outrider.engine.drafting.pairing import check_sizes, told_of_same_ids, told_of_shared
+from outrider.engine.drafting.pairing import (
+    check_sizes,
+    told_of_same_ids,
+    told_of_shared,
+    told_of_special,
+)
 from outrider.engine.drafting.shared_vocabulary import SharedVocabulary, TokenTable
 from outrider.engine.models.base import TargetModel
 from outrider.engine.models.config import DecoderConfig
@@ -59,6 +64,8 @@ class OpenedDraft:
             TokenTable.of(target.name, target.tokenizer, target_config.vocab_size),
             TokenTable.of(draft.name, draft.tokenizer, config.vocab_size),
         )
+        for line in told_of_special(*tables):
+            say(line)
         vocabulary = None
         if method.use_heterogeneous_vocab:
             vocabulary = SharedVocabulary.of(*tables)
@@ -68,10 +75,13 @@ class OpenedDraft:
             told = told_of_same_ids(*tables)
         for line in told:
             say(line)
+        max_length = _max_length(method, config, target_config)
+        if max_length < target_config.max_positions:
+            say(f"the draft model reads {max_length:,} tokens at most; there drafts end")
         return cls(
             draft.path,
             config,
-            _max_length(method, config, target_config),
+            max_length,
             vocabulary,
             mask_token_id(draft.path, config.vocab_size) if method.parallel_drafting else None,
         )
