@@ -7,8 +7,11 @@ from dataclasses import dataclass, field
 
 import numpy as np
 import pytest
+from tests.engine.drafting.own import MostlyRight, drafter_of, free
 from tests.engine.loops import VOCABULARY, RememberingModel, ScriptedDrafter, engine_of, request
 
+from outrider.engine.drafting.base import Drafter
+from outrider.engine.drafting.sampling import DraftSampleMethod
 from outrider.engine.models.base import BLOCK_TOKENS as BLOCK
 from outrider.engine.sampling import SamplingParameters
 from outrider.engine.scheduling.limits import Limits
@@ -64,12 +67,18 @@ class Traffic:
             yield token if self.random.random() < 0.8 else int(self.random.integers(VOCABULARY))
 
 
-def soak(seed: int, *, steps: int = 2**62, seconds: float = float("inf")) -> Traffic:
+def soak(
+    seed: int,
+    *,
+    steps: int = 2**62,
+    seconds: float = float("inf"),
+    drafter: Drafter | None = None,
+) -> Traffic:
     random = np.random.default_rng(seed)
     traffic = Traffic(random)
     engine, recorder = engine_of(
         RememberingModel(NUM_BLOCKS),
-        ScriptedDrafter(traffic.drafted),
+        drafter or ScriptedDrafter(traffic.drafted),
         6,
         limits=Limits(8, 100),
         prefix_caching=bool(seed % 2),
@@ -136,6 +145,21 @@ def test_after_a_while_of_mixed_traffic_every_request_is_accounted_for(seed: int
     assert_ended_well(traffic)
     assert len(traffic.made) > 50
     assert {FinishReason.LENGTH, FinishReason.STOP, None} <= set(traffic.ended.values())
+
+
+@pytest.mark.parametrize("draft_blocks", [NUM_BLOCKS, 5])
+@pytest.mark.parametrize("method", ["greedy", "probabilistic"])
+def test_so_it_is_with_a_draft_model_which_holds_nothing_in_the_end(
+    method: DraftSampleMethod, draft_blocks: int
+) -> None:
+    for seed in range(2):
+        drafter = drafter_of(
+            MostlyRight(draft_blocks), method, max_rows=50, prefix_caching=bool(seed)
+        )
+        traffic = soak(seed, steps=600, drafter=drafter)
+        assert_ended_well(traffic)
+        assert None in traffic.ended.values()
+        assert free(drafter)
 
 
 @pytest.mark.slow

@@ -1,7 +1,9 @@
 """A real model, tiny and random, from its folder to its answers."""
 
+import json
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -17,8 +19,9 @@ from outrider.errors import InvalidSetting, NotEnoughMemory
 from outrider.server.api.settings import RequestLimits
 from outrider.server.running import ListenSettings
 from outrider.server.service.building import EngineSettings, build_engine
-from outrider.server.serving import build_api, read_chat_template
+from outrider.server.serving import build_api, open_draft, read_chat_template
 from outrider.server.settings import ServerSettings
+from outrider.server.speculation.opened_draft import ModelToPair
 from outrider.server.speculation.reading import read_speculative_config
 from outrider.server.speculation.resolving import resolve
 from outrider.server.speculation.target_facts import TargetFacts
@@ -45,11 +48,13 @@ def served(folder: Path, speculation: str | None) -> Iterator[httpx2.Client]:
         seed=1,
     )
     files = locate_model(str(folder), cache_dir=folder, report=print)
-    resolved = None
+    resolved = draft = None
+    tokenizer = Tokenizer(files.path)
     if settings.speculation is not None:
         resolved = resolve(settings.speculation, TargetFacts(model="tiny"))
-    tokenizer = Tokenizer(files.path)
-    built = build_engine(files, ENGINE, resolved, model_name="tiny")
+        target = ModelToPair("tiny", files.path, tokenizer)
+        draft = open_draft(resolved, target, folder, say=print)
+    built = build_engine(files, ENGINE, resolved, draft=draft, model_name="tiny")
     api = build_api(settings, files, tokenizer, built, resolved, None)
     ENGINES[id(api)] = built.engine
     with running(api) as server, httpx2.Client(base_url=server.url, timeout=60) as client:
@@ -76,21 +81,32 @@ def speculating(tiny_model: Path) -> Iterator[httpx2.Client]:
         yield client
 
 
+@pytest.fixture(scope="module")
+def with_draft_model(tiny_model: Path) -> Iterator[httpx2.Client]:
+    """The model drafts for itself."""
+    speculation = {"method": "draft_model", "model": str(tiny_model), "num_speculative_tokens": 3}
+    with served(tiny_model, json.dumps(speculation)) as client:
+        yield client
+
+
 @pytest.mark.parametrize("temperature", [0, 0.9])
 def test_streamed_or_not_speculating_or_not_a_seed_gives_the_same_tokens(
-    plain: httpx2.Client, speculating: httpx2.Client, temperature: float
+    plain: httpx2.Client,
+    speculating: httpx2.Client,
+    with_draft_model: httpx2.Client,
+    temperature: float,
 ) -> None:
     asked = {
         "prompt": "abcabcabcabc", "temperature": temperature, "seed": 5, "max_tokens": 60,
         "return_token_ids": True, "ignore_eos": True,
     }  # fmt: skip
     outputs = []
-    for client in (plain, speculating):
+    for client in (plain, speculating, with_draft_model):
         outputs.append(complete(client, **asked)["choices"][0]["token_ids"])
         chunks = stream(client, COMPLETIONS, **asked)
         outputs.append([id_ for each in chunks for id_ in each["choices"][0]["token_ids"]])
     assert len(outputs[0]) == 60
-    assert outputs.count(outputs[0]) == 4
+    assert outputs.count(outputs[0]) == 6
 
 
 def test_speculation_is_told_by_the_version_and_in_the_answer(speculating: httpx2.Client) -> None:
@@ -100,6 +116,31 @@ def test_speculation_is_told_by_the_version_and_in_the_answer(speculating: httpx
     assert metrics["speculative_decoding"]["num_spec_steps"] > 0
     page = speculating.get("/metrics").text
     assert "vllm:spec_decode_num_drafts_total" in page
+
+
+def test_a_model_that_drafts_for_itself_is_right(with_draft_model: httpx2.Client) -> None:
+    told = with_draft_model.get("/version").json()["speculative_config"]
+    assert (told["method"], told["draft_sample_method"]) == ("draft_model", "greedy")
+    metrics = complete(
+        with_draft_model, prompt="abc", max_tokens=41, ignore_eos=True, temperature=0
+    )["metrics"]["speculative_decoding"]
+    assert metrics["acceptance_histogram"][3] == metrics["num_spec_steps"] == 10
+
+
+def test_the_memory_for_caches_is_shared_by_target_and_draft(tiny_model: Path) -> None:
+    files = locate_model(str(tiny_model), cache_dir=tiny_model, report=print)
+    speculation = read_speculative_config(
+        json.dumps({"model": str(tiny_model), "num_speculative_tokens": 3})
+    )
+    assert speculation is not None
+    resolved = resolve(speculation, TargetFacts(model="tiny"))
+    side = ModelToPair("tiny", files.path, Tokenizer(files.path))
+    draft = open_draft(resolved, side, tiny_model, say=print)
+    small = replace(ENGINE, kv_cache_bytes=2**19, max_model_len=64)
+    alone = build_engine(files, small, None, model_name="tiny")
+    both = build_engine(files, small, resolved, draft=draft, model_name="tiny")
+    assert (alone.cache_tokens, both.cache_tokens) == (512, 256)
+    assert alone.cache_bytes == both.cache_bytes == 2**19
 
 
 def test_text_is_never_half_a_character(plain: httpx2.Client) -> None:

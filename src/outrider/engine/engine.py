@@ -1,5 +1,6 @@
 """The engine: requests come, run together step by step, and leave."""
 
+from outrider.engine.drafting.base import KeepsState
 from outrider.engine.loop import StepLoop
 from outrider.engine.scheduling.scheduler import Scheduler
 from outrider.engine.sequence import Sequence
@@ -42,6 +43,8 @@ class Engine:
         sequence = self._sequences.pop(request_id, None)
         if sequence is not None:
             self.scheduler.remove(sequence)
+            if isinstance(self.loop.drafter, KeepsState):
+                self.loop.drafter.forget(sequence)
 
     def step(self) -> list[Update]:
         """Run one step and return the news of each request that has any."""

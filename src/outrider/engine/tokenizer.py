@@ -87,6 +87,22 @@ class Tokenizer:
         """How many tokens there are, the special ones among them."""
         return len(self._tokenizer)
 
+    @property
+    def vocabulary(self) -> Mapping[str, int]:
+        """The ids of all tokens by their text, the special ones among them."""
+        vocabulary: dict[str, int] = self._tokenizer.backend_tokenizer.get_vocab()
+        return vocabulary
+
+    @property
+    def special_tokens(self) -> Mapping[str, tuple[str, int]]:
+        """Text and id of those of bos, eos, unk and pad that there are."""
+        found = {}
+        for role in ("bos", "eos", "unk", "pad"):
+            token = getattr(self._tokenizer, f"{role}_token")
+            if token is not None:
+                found[role] = (str(token), int(getattr(self._tokenizer, f"{role}_token_id")))
+        return found
+
     def to_json(self) -> str:
         """Everything about the tokens, as the `tokenizers` library stores it in tokenizer.json."""
         return str(self._tokenizer.backend_tokenizer.to_str())

@@ -22,6 +22,8 @@ from outrider.server.running import address_of, bind, check_certificate, serve
 from outrider.server.service.building import BuiltEngine, build_engine
 from outrider.server.service.service import Service
 from outrider.server.settings import ServerSettings
+from outrider.server.speculation.methods.draft_model import DraftModelMethod
+from outrider.server.speculation.opened_draft import ModelToPair, OpenedDraft
 from outrider.server.speculation.resolved import ResolvedSpeculation
 from outrider.server.speculation.resolving import resolve
 from outrider.server.speculation.target_facts import TargetFacts
@@ -47,8 +49,16 @@ def run_server(settings: ServerSettings, *, say: Callable[[str], None]) -> None:
         open_weights(files.path)
         tokenizer = Tokenizer(files.path, kept=kept_folder(cache_dir, files.sha256))
         template = read_chat_template(settings.chat_template, tokenizer)
+        draft = None
+        if speculation is not None:
+            target = ModelToPair(settings.model, files.path, tokenizer)
+            draft = open_draft(speculation, target, cache_dir, say=say)
         built = build_engine(
-            files, settings.engine, speculation, model_name=settings.model_names[0]
+            files,
+            settings.engine,
+            speculation,
+            draft=draft,
+            model_name=settings.model_names[0],
         )
         api = build_api(settings, files, tokenizer, built, speculation, template)
         url = address_of(bound, settings.listen)
@@ -59,6 +69,23 @@ def run_server(settings: ServerSettings, *, say: Callable[[str], None]) -> None:
             bound,
             ready=lambda: say(_ready_line(url, api, built, speculation)),
         )
+
+
+def open_draft(
+    speculation: ResolvedSpeculation,
+    target: ModelToPair,
+    cache_dir: Path,
+    *,
+    say: Callable[[str], None],
+) -> OpenedDraft | None:
+    """Find the draft model that `speculation` calls for, if any, and hold it against its target."""
+    method = speculation.drafting
+    if not isinstance(method, DraftModelMethod):
+        return None
+    files = locate_model(method.checkpoint, cache_dir=cache_dir, report=say)
+    tokenizer = Tokenizer(files.path, kept=kept_folder(cache_dir, files.sha256))
+    draft = ModelToPair(method.checkpoint, files.path, tokenizer)
+    return OpenedDraft.of(method, target, draft, say=lambda line: say(f"speculation: {line}"))
 
 
 def build_api(

@@ -47,7 +47,7 @@ def test_a_method_found_by_its_model_is_told() -> None:
         ({"method": "eagle3", "model": "org/x"}, ["method eagle3,", "vLLM"]),
         ({"method": "mtp"}, ["method mtp,"]),
         ({"method": "qwen3_next_mtp"}, ["method mtp (qwen3_next_mtp is a deprecated spelling"]),
-        ({"method": "draft_model", "model": "org/x"}, ["method draft_model,"]),
+        ({"method": "mtp", "model": "org/x"}, ["method mtp,"]),
         ({"method": "draft_model", "model": "org/eagle3"}, ["eagle3 (model 'org/eagle3' has"]),
         ({"method": "custom_class", "model": "a.B"}, ["no class is loaded from a path"]),
         ({"model": "a.B"}, ["custom_class (model 'a.B' looks like", "no class is loaded"]),

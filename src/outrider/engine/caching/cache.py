@@ -1,9 +1,35 @@
 """Which sequence holds which blocks of the cache."""
 
+from typing import Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
 from outrider.engine.caching.naming import further_names
 from outrider.engine.caching.pool import BlockPool
 from outrider.engine.models.base import BLOCK_TOKENS, blocks_for
-from outrider.engine.sequence import Sequence
+
+
+class BlockHolder(Protocol):
+    """What holds blocks: a running sequence, or what a draft model has computed of one.
+
+    The fields are as in `Sequence`; all but `computed_tokens` are the cache's to change.
+    """
+
+    block_table: list[int]
+    block_names: list[bytes]
+    offered_blocks: int
+    computed_tokens: int
+
+    @property
+    def token_ids(self) -> NDArray[np.int32]:
+        """All tokens that it has so far."""
+
+    @property
+    def asks_prompt_logprobs(self) -> bool:
+        """Whether every prompt token has to be computed for its sake."""
+
+    def __len__(self) -> int: ...
 
 
 class BlockCache:
@@ -20,7 +46,7 @@ class BlockCache:
         self._prefix_caching = prefix_caching
         self._lookahead_tokens = lookahead_tokens
 
-    def begin(self, sequence: Sequence) -> None:
+    def begin(self, sequence: BlockHolder) -> None:
         """Give a sequence that holds nothing the blocks that are there for it already.
 
         At least its last token stays to be computed, because its logits are needed.
@@ -39,7 +65,7 @@ class BlockCache:
         sequence.offered_blocks = len(sequence.block_table)
         sequence.computed_tokens = sequence.offered_blocks * BLOCK_TOKENS
 
-    def grow(self, sequence: Sequence, tokens: int) -> bool:
+    def grow(self, sequence: BlockHolder, tokens: int) -> bool:
         """Make room for the first `tokens` tokens; False, and nothing changed, if there is none."""
         missing = blocks_for(tokens) - len(sequence.block_table)
         if missing > self.pool.free_blocks:
@@ -47,7 +73,7 @@ class BlockCache:
         sequence.block_table += [self.pool.take() for _ in range(missing)]
         return True
 
-    def keep(self, sequence: Sequence) -> None:
+    def keep(self, sequence: BlockHolder) -> None:
         """Let others find the blocks that the sequence has filled with tokens that stay."""
         if not self._prefix_caching:
             return
@@ -58,14 +84,14 @@ class BlockCache:
             self.pool.name(sequence.block_table[place], sequence.block_names[place])
         sequence.offered_blocks = done
 
-    def release(self, sequence: Sequence) -> None:
+    def release(self, sequence: BlockHolder) -> None:
         """Take all blocks back; what they hold can still be found."""
         self.pool.release(sequence.block_table)
         sequence.block_table = []
         sequence.computed_tokens = 0
         sequence.offered_blocks = 0
 
-    def _name_blocks(self, sequence: Sequence) -> None:
+    def _name_blocks(self, sequence: BlockHolder) -> None:
         sequence.block_names += further_names(
             sequence.token_ids,
             sequence.block_names,

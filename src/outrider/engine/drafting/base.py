@@ -1,6 +1,6 @@
 """What every drafter offers."""
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,3 +22,11 @@ class Drafter(Protocol):
 
     def observe(self, batch: list[Sequence], verdict: Verdict) -> None:
         """Learn how the last draft of this batch was judged, its emitted tokens appended."""
+
+
+@runtime_checkable
+class KeepsState(Protocol):
+    """A drafter that holds something for each request until the request has ended."""
+
+    def forget(self, sequence: Sequence) -> None:
+        """Let go of what is held for `sequence`, which has ended or was cancelled, if anything."""

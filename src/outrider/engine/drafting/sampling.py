@@ -7,9 +7,14 @@ none: it is a point mass, whatever the softmax said of it.
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from outrider.engine.sampling import Sampling, draw, greedy_tokens, probabilities
+
+LARGEST_LOG_ODDS = 40.0
+"""Confidence beyond it says nothing more; a single possible token has it."""
 
 DraftSampleMethod = Literal["greedy", "probabilistic"]
 
@@ -48,3 +53,17 @@ def draft_tokens(
     certain[random] = False
     q[certain] = torch.nn.functional.one_hot(best[certain], q.shape[-1]).to(q.dtype)
     return Drafted(tokens, q)
+
+
+def top_log_odds(logits: torch.Tensor, sampling: Sequence[Sampling]) -> NDArray[np.float64]:
+    """Return float64 [B], the log-odds of the likeliest token of each row of `logits` [B, V].
+
+    At the sequence's temperature, 1 where it is greedy, and within `LARGEST_LOG_ODDS` of 0. It is
+    known before a token is drawn, so drafts may be cut by it.
+    """
+    temperatures = [each.parameters.temperature or 1.0 for each in sampling]
+    scaled = logits.float() / torch.tensor(temperatures, device=logits.device).unsqueeze(-1)
+    top = scaled.max(dim=-1)
+    others = scaled.scatter(-1, top.indices.unsqueeze(-1), -torch.inf).logsumexp(dim=-1)
+    odds = (top.values - others).clamp(-LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
+    return odds.double().cpu().numpy()

@@ -1,16 +1,19 @@
 """From a model's name to an engine that is ready to serve it."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import psutil
 
 from outrider.engine.caching.cache import BlockCache
 from outrider.engine.caching.memory import cache_blocks
+from outrider.engine.drafting.own_model.model import OwnModel
 from outrider.engine.engine import Engine
 from outrider.engine.loop import StepLoop
+from outrider.engine.models.backends.base import Backend
 from outrider.engine.models.base import BLOCK_TOKENS, Rows, TargetModel
+from outrider.engine.models.config import DecoderConfig
 from outrider.engine.models.registry import BACKENDS, load_model, resolve
 from outrider.engine.models.settings import ModelSettings
 from outrider.engine.models.source import open_weights
@@ -21,6 +24,7 @@ from outrider.errors import InvalidSetting
 from outrider.server.metrics.engine_load import EngineLoad
 from outrider.server.metrics.serving_metrics import ServingMetrics
 from outrider.server.speculation.building import build
+from outrider.server.speculation.opened_draft import OpenedDraft
 from outrider.server.speculation.resolved import ResolvedSpeculation
 
 
@@ -58,11 +62,14 @@ def build_engine(
     settings: EngineSettings,
     speculation: ResolvedSpeculation | None,
     *,
+    draft: OpenedDraft | None = None,
     model_name: str,
     clock: Callable[[], float] = time.perf_counter,
 ) -> BuiltEngine:
     """Load the weights and make room for requests; metrics call the model `model_name`.
 
+    A `draft` model, if `speculation` needs one, runs as the target does. Of the memory for caches
+    each of the two gets what its keys and values need for equally many tokens.
     Raises InvalidSetting for a length that the model does not have, NotEnoughMemory, and what
     reading weights raises.
     """
@@ -75,28 +82,19 @@ def build_engine(
             "choose a length in that range, or leave it out",
         )
     name, dtype = resolve(ModelSettings(backend=settings.backend, dtype=settings.dtype))
-    backend = BACKENDS[name]
-    bytes_per_token = backend.kv_bytes_per_token(config, dtype)
-    available = psutil.virtual_memory().available
-    blocks = cache_blocks(
-        bytes_per_token,
-        free_bytes=max(available - backend.weight_bytes(config, dtype), 0),
-        memory_bytes=settings.kv_cache_bytes,
+    configs = [config] if draft is None else [config, draft.config]
+    blocks, cache_bytes = _cache_room(configs, BACKENDS[name], dtype, settings, most)
+    how = ModelSettings(
+        backend=settings.backend,
+        dtype=settings.dtype,
+        threads=settings.threads,
+        num_blocks=blocks,
         max_length=most,
-        max_num_seqs=settings.limits.max_num_seqs,
     )
-    model = load_model(
-        files.path,
-        ModelSettings(
-            backend=settings.backend,
-            dtype=settings.dtype,
-            threads=settings.threads,
-            num_blocks=blocks,
-            max_length=most,
-        ),
-    )
+    model = load_model(files.path, how)
     _warm_up(model)
-    parts = build(speculation, target=model, limits=settings.limits, clock=clock)
+    own = None if draft is None else _load_draft(draft, how, model, settings)
+    parts = build(speculation, target=model, own=own, limits=settings.limits, clock=clock)
     cache = BlockCache(model.num_blocks, prefix_caching=settings.prefix_caching)
     scheduler = Scheduler(cache, settings.limits)
     metrics = ServingMetrics(
@@ -119,10 +117,43 @@ def build_engine(
     return BuiltEngine(
         Engine(loop, scheduler),
         metrics,
-        blocks * BLOCK_TOKENS * bytes_per_token,
+        cache_bytes,
         dtype,
         name,
     )
+
+
+def _cache_room(
+    configs: Sequence[DecoderConfig],
+    backend: Backend,
+    dtype: str,
+    settings: EngineSettings,
+    max_length: int,
+) -> tuple[int, int]:
+    """How many blocks the cache of each model has, and what all of them take together."""
+    bytes_per_token = sum(backend.kv_bytes_per_token(each, dtype) for each in configs)
+    weight_bytes = sum(backend.weight_bytes(each, dtype) for each in configs)
+    blocks = cache_blocks(
+        bytes_per_token,
+        free_bytes=max(psutil.virtual_memory().available - weight_bytes, 0),
+        memory_bytes=settings.kv_cache_bytes,
+        max_length=max_length,
+        max_num_seqs=settings.limits.max_num_seqs,
+    )
+    return blocks, blocks * BLOCK_TOKENS * bytes_per_token
+
+
+def _load_draft(
+    draft: OpenedDraft, how: ModelSettings, target: TargetModel, settings: EngineSettings
+) -> OwnModel:
+    own = draft.load(
+        how,
+        target,
+        max_rows=settings.limits.max_num_batched_tokens,
+        prefix_caching=settings.prefix_caching,
+    )
+    _warm_up(own.model)
+    return own
 
 
 def _warm_up(model: TargetModel) -> None:

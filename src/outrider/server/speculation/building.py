@@ -8,6 +8,7 @@ from outrider.engine.adaptive.verification import AdaptiveVerification
 from outrider.engine.drafting.base import Drafter
 from outrider.engine.drafting.batch_size_ranges import BatchSizeRanges
 from outrider.engine.drafting.none import NoDrafter
+from outrider.engine.drafting.own_model.model import OwnModel
 from outrider.engine.models.base import TargetModel
 from outrider.engine.scheduling.limits import Limits
 from outrider.engine.verification.base import Verifier
@@ -30,11 +31,13 @@ def build(
     resolved: ResolvedSpeculation | None,
     *,
     target: TargetModel,
+    own: OwnModel | None = None,
     limits: Limits,
     clock: Callable[[], float],
 ) -> SpeculationParts:
     """Build the parts that `resolved` calls for; None is plain decoding.
 
+    `own` is the model of the resolved checkpoint, see `OpenedDraft.load`.
     Adaptive verification times steps of `target` by `clock`, in seconds, and overwrites the first
     blocks of its cache: build before any request has come.
     """
@@ -47,7 +50,7 @@ def build(
         cost = profile_steps(target, most_rows=most_rows, clock=clock)
         adaptive = AdaptiveVerification(cost, k)
     return SpeculationParts(
-        drafter=resolved.drafting.build(target),
+        drafter=resolved.drafting.build(target, own),
         verifier=resolved.verifier,
         k=k,
         k_by_batch_size=resolved.k_by_batch_size,

@@ -26,7 +26,7 @@ FOR_EVERY_METHOD = frozenset(
     }
 )
 
-_DRAFT_MODEL = "a method that has a draft model"
+_ELSEWHERE = "vLLM, since this engine has no such choice for a draft model"
 _EAGLE = "eagle, eagle3 or mtp"
 
 BELONGS_TO: Mapping[str, str] = MappingProxyType(
@@ -38,13 +38,13 @@ BELONGS_TO: Mapping[str, str] = MappingProxyType(
                 "moe_backend",
                 "attention_backend",
                 "kv_cache_dtype",
-                "max_model_len",
                 "revision",
                 "code_revision",
                 "draft_load_config",
             ),
-            _DRAFT_MODEL,
+            _ELSEWHERE,
         ),
+        "max_model_len": "a method that has a draft model",
         "draft_sample_method": "a method that has draft probabilities",
         "use_local_argmax_reduction": "a draft model that is split over several devices",
         "use_heterogeneous_vocab": "draft_model",

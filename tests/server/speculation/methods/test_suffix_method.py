@@ -31,7 +31,7 @@ def test_every_setting_has_vllms_key_and_reaches_the_drafter() -> None:
     }
     resolved = suffix(num_speculative_tokens=3, **asked)
     assert resolved.drafting.settings == asked
-    built = resolved.drafting.build(CountingModel())
+    built = resolved.drafting.build(CountingModel(), None)
     assert built == SuffixDrafter(3, SuffixSettings(9, 0, 2.5, 0.0))
     assert built.name == resolved.method
 

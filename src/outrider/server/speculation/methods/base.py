@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Protocol, Self
 
 from outrider.engine.drafting.base import Drafter
+from outrider.engine.drafting.own_model.model import OwnModel
 from outrider.engine.models.base import TargetModel
 from outrider.server.speculation.config import SpeculativeConfig
 from outrider.server.speculation.target_facts import TargetFacts
@@ -35,5 +36,5 @@ class DraftingMethod(Protocol):
     def describe(self) -> str:
         """Say in a few words how it drafts, K aside."""
 
-    def build(self, target: TargetModel) -> Drafter:
-        """Build the drafter."""
+    def build(self, target: TargetModel, own: OwnModel | None) -> Drafter:
+        """Build the drafter; `own` is the model of `checkpoint`, None for a method without any."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Self
 
 from outrider.engine.drafting.ngram import NgramDrafter
+from outrider.engine.drafting.own_model.model import OwnModel
 from outrider.engine.models.base import TargetModel
 from outrider.errors import InvalidSetting
 from outrider.server.speculation.checkpoint import draft_checkpoint
@@ -57,8 +58,9 @@ class NgramMethod:
         """Say how long the n-grams are."""
         return f"n-grams of {self.prompt_lookup_min} to {self.prompt_lookup_max} tokens"
 
-    def build(self, target: TargetModel) -> NgramDrafter:  # noqa: ARG002 - it reads only tokens
+    def build(self, target: TargetModel, own: OwnModel | None = None) -> NgramDrafter:
         """Build the drafter; the first one on a machine compiles it."""
+        del target, own  # it reads only tokens
         return NgramDrafter(
             self.num_speculative_tokens, self.prompt_lookup_min, self.prompt_lookup_max
         )

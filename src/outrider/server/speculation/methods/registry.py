@@ -6,11 +6,12 @@ from types import MappingProxyType
 from outrider.errors import InvalidSetting
 from outrider.server.speculation.detection import Detection
 from outrider.server.speculation.methods.base import DraftingMethod
+from outrider.server.speculation.methods.draft_model import DraftModelMethod
 from outrider.server.speculation.methods.ngram import NgramMethod
 from outrider.server.speculation.methods.suffix import SuffixMethod
 
 METHODS: Mapping[str, type[DraftingMethod]] = MappingProxyType(
-    {method.name: method for method in (NgramMethod, SuffixMethod)}
+    {method.name: method for method in (NgramMethod, SuffixMethod, DraftModelMethod)}
 )
 
 _ADVICE = {

@@ -5,6 +5,7 @@ from dataclasses import asdict, dataclass
 from typing import ClassVar, Self
 
 from outrider.engine.drafting.lookup.suffix_settings import SuffixSettings
+from outrider.engine.drafting.own_model.model import OwnModel
 from outrider.engine.drafting.suffix import SuffixDrafter
 from outrider.engine.models.base import TargetModel
 from outrider.server.speculation.checkpoint import draft_checkpoint
@@ -44,6 +45,7 @@ class SuffixMethod:
         answers = f"the answers of the last {kept:,} requests" if kept else "no earlier answers"
         return f"a tree of {self.suffix.max_tree_depth} tokens' depth and {answers}"
 
-    def build(self, target: TargetModel) -> SuffixDrafter:  # noqa: ARG002 - it reads only tokens
+    def build(self, target: TargetModel, own: OwnModel | None = None) -> SuffixDrafter:
         """Build the drafter; the first one on a machine compiles it."""
+        del target, own  # it reads only tokens
         return SuffixDrafter(self.num_speculative_tokens, self.suffix)

@@ -1,0 +1,62 @@
+"""A draft in the making."""
+
+import numpy as np
+import torch
+
+from outrider.engine.drafting.draft import Draft
+from outrider.engine.drafting.own_model.model import OwnModel, Turn
+from outrider.engine.drafting.sampling import DraftSampleMethod, draft_tokens, top_log_odds
+from outrider.engine.sampling import unusable_rows
+
+
+class DraftSheet:
+    """Takes the tokens of a draft for a batch of B, in any order, and in the end is the `draft`.
+
+    `turns` are those of the sequences that get one, from `own`. It has a q where the method is
+    probabilistic and any of them is not greedy.
+    """
+
+    def __init__(
+        self, batch: int, turns: list[Turn], own: OwnModel, method: DraftSampleMethod
+    ) -> None:
+        self._own = own
+        self._method: DraftSampleMethod = method
+        width = max((turn.length for turn in turns), default=0)
+        self._tokens = np.full((batch, width), -1, np.int32)
+        self._log_odds = np.zeros((batch, width))
+        self._q: torch.Tensor | None = None
+        if method == "probabilistic" and not all(t.sampling.parameters.greedy for t in turns):
+            self._q = torch.zeros(batch, width, own.model.config.vocab_size)
+
+    def choose(
+        self, turns: list[Turn], positions: list[int], logits: torch.Tensor
+    ) -> list[tuple[Turn, int]]:
+        """Choose by each row of `logits` [n, S] the token at that position of that turn's draft.
+
+        Return what was chosen: a draft ends where the logits of a broken model let nothing be.
+        """
+        broken = unusable_rows(logits)
+        if broken.any():
+            kept = (~broken).nonzero().squeeze(-1).tolist()
+            turns, positions = [turns[i] for i in kept], [positions[i] for i in kept]
+            logits = logits[kept]
+        rows = [turn.row for turn in turns]
+        sampling = [turn.sampling for turn in turns]
+        drafted = draft_tokens(logits, sampling, self._method)
+        tokens = self._own.in_target(drafted.tokens)
+        self._tokens[rows, positions] = tokens
+        self._log_odds[rows, positions] = top_log_odds(logits, sampling)
+        if self._q is not None:
+            self._q = self._q.to(logits.device)
+            q = drafted.q
+            self._q[rows, positions] = _one_hot(drafted.tokens, logits) if q is None else q
+        return list(zip(turns, tokens, strict=True))
+
+    def draft(self) -> Draft:
+        """Return what was chosen, each sequence's up to the first position without a token."""
+        lengths = np.logical_and.accumulate(self._tokens >= 0, axis=1).sum(axis=1)
+        return Draft(self._tokens, lengths, self._q, self._log_odds).cut(lengths)
+
+
+def _one_hot(tokens: torch.Tensor, logits: torch.Tensor) -> torch.Tensor:
+    return torch.nn.functional.one_hot(tokens, logits.shape[-1]).to(logits.dtype)
