@@ -1,0 +1,151 @@
+"""Prompt lookup over a log: all n-grams of an answer's history, kept as it grows."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from outrider.engine.compiling import compiled
+from outrider.records.arm import TieRule
+from outrider.replay.answer import TokenIds
+from outrider.replay.batch import AnswerBatch
+from outrider.replay.lookup.base import Runs
+
+_FEWEST_SLOT_BITS = 6
+_MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
+
+
+@dataclass(frozen=True, slots=True)
+class NgramPass:
+    """Drafts as the engine's n-gram drafter of the same settings: see its rule there.
+
+    For each n a table maps the n-grams so far to where the last of them (or, for the tie rule
+    `earliest`, the first) ended, so that a position costs the same after 100 and 100,000 tokens.
+    Entries are compared token by token: no two n-grams are ever taken for one.
+    """
+
+    ordered: ClassVar[bool] = False
+
+    prompt_lookup_min: int
+    prompt_lookup_max: int
+    tie: TieRule
+
+    def runs(self, batch: AnswerBatch, ks: tuple[int, ...]) -> Runs:
+        """Return the drafts of the largest of `ks`, which begin with those of the others."""
+        matching = np.zeros((1, batch.tokens.size), np.uint8)
+        available = np.zeros((1, batch.tokens.size), np.uint8)
+        sizes = self.prompt_lookup_max - self.prompt_lookup_min + 1
+        bits = _slot_bits(int(np.diff(batch.starts).max()))
+        _scan_all(
+            batch.tokens,
+            batch.starts,
+            batch.outputs,
+            self.prompt_lookup_min,
+            self.prompt_lookup_max,
+            self.tie == "earliest",
+            max(ks),
+            np.empty((sizes, 1 << bits), np.int32),
+            matching[0],
+            available[0],
+        )
+        return Runs(matching, available)
+
+
+def _slot_bits(tokens: int) -> int:
+    """How many bits number the slots of a table that is at most half full."""
+    return max(_FEWEST_SLOT_BITS, (2 * tokens - 1).bit_length())
+
+
+@compiled()
+def _scan_all(
+    tokens: TokenIds,
+    starts: NDArray[np.int64],
+    outputs: NDArray[np.int64],
+    shortest: int,
+    longest: int,
+    earliest: bool,
+    most: int,
+    tables: NDArray[np.int32],
+    matching: NDArray[np.uint8],
+    available: NDArray[np.uint8],
+) -> None:
+    for answer in range(outputs.size):
+        start, end = starts[answer], starts[answer + 1]
+        # A short answer among long ones uses, and clears, few slots.
+        bits = 6
+        while (1 << bits) < 2 * (end - start):
+            bits += 1
+        for row in range(tables.shape[0]):
+            for slot in range(1 << bits):
+                tables[row, slot] = 0
+        _scan(
+            tokens[start:end],
+            outputs[answer] - start,
+            shortest,
+            longest,
+            earliest,
+            most,
+            tables,
+            np.uint64(64 - bits),
+            matching[start:end],
+            available[start:end],
+        )
+
+
+@compiled()
+def _scan(
+    tokens: TokenIds,
+    prompt_tokens: int,
+    shortest: int,
+    longest: int,
+    earliest: bool,
+    most: int,
+    tables: NDArray[np.int32],
+    shift: np.uint64,
+    matching: NDArray[np.uint8],
+    available: NDArray[np.uint8],
+) -> None:
+    """Fill `matching` and `available` at each output position but the first.
+
+    A slot holds 1 + the place where an n-gram ended, 0 if free.
+    """
+    mask = (np.int64(1) << np.int64(np.uint64(64) - shift)) - 1
+    found = 0
+    for last in range(tokens.size - 1):
+        # What ended one place earlier with n - 1 tokens of their own is new with one more.
+        may_match = max(shortest, found + 1)
+        found = 0
+        match = last
+        hashed = np.uint64(0)
+        for n in range(1, min(longest, last + 1) + 1):
+            hashed = (hashed ^ np.uint64(tokens[last + 1 - n])) * _MULTIPLIER
+            if n < shortest:
+                continue
+            table = tables[n - shortest]
+            # The upper bits of the product depend on all tokens.
+            slot = np.int64(hashed >> shift)
+            while table[slot]:
+                end = table[slot] - 1
+                same = 0 if n <= may_match else n + 1
+                while same < n and tokens[end - same] == tokens[last - same]:
+                    same += 1
+                if same == n:
+                    found = n
+                    match = end
+                    break
+                slot = (slot + 1) & mask
+            if not (earliest and table[slot]):
+                table[slot] = last + 1
+        if last < prompt_tokens or match == last:
+            continue
+        drafted = min(most, last - match)
+        accepted = 0
+        while (
+            accepted < drafted
+            and last + 1 + accepted < tokens.size
+            and tokens[match + 1 + accepted] == tokens[last + 1 + accepted]
+        ):
+            accepted += 1
+        matching[last + 1] = accepted
+        available[last + 1] = drafted
