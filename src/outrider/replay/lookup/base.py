@@ -1,5 +1,6 @@
 """What a lookup drafter offers to a replay."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -38,3 +39,22 @@ class LookupPass(Protocol):
 
         The first output token comes from the prefill. Batches come in the order of the log.
         """
+
+
+class LookupSetting(Protocol):
+    """One drafter with all of its settings but K."""
+
+    @property
+    def method(self) -> str:
+        """The drafting method, as servers name it."""
+
+    @property
+    def name(self) -> str:
+        """What tells the setting from all others, in a few words."""
+
+    @property
+    def server_keys(self) -> Mapping[str, int | float | str]:
+        """Its settings under vLLM's names, the method and K aside."""
+
+    def start(self) -> LookupPass:
+        """Begin a pass that has seen nothing yet."""

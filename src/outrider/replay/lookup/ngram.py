@@ -1,5 +1,6 @@
 """Prompt lookup over a log: all n-grams of an answer's history, kept as it grows."""
 
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -7,10 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.compiling import compiled
+from outrider.errors import InvalidSetting
 from outrider.records.arm import TieRule
 from outrider.replay.answer import TokenIds
 from outrider.replay.batch import AnswerBatch
 from outrider.replay.lookup.base import Runs
+from outrider.replay.lookup.grid import Grid
 
 _FEWEST_SLOT_BITS = 6
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
@@ -25,11 +28,29 @@ class NgramPass:
     Entries are compared token by token: no two n-grams are ever taken for one.
     """
 
+    method: ClassVar[str] = "ngram"
     ordered: ClassVar[bool] = False
 
     prompt_lookup_min: int
     prompt_lookup_max: int
     tie: TieRule
+
+    @property
+    def name(self) -> str:
+        """Its n-gram lengths and tie rule, as in "ngram 2–5 recent"."""
+        return f"ngram {self.prompt_lookup_min}–{self.prompt_lookup_max} {self.tie}"
+
+    @property
+    def server_keys(self) -> Mapping[str, int | float | str]:
+        """Both n-gram lengths; which of several matches counts is the server's own choice."""
+        return {
+            "prompt_lookup_min": self.prompt_lookup_min,
+            "prompt_lookup_max": self.prompt_lookup_max,
+        }
+
+    def start(self) -> "NgramPass":
+        """Return itself: a pass keeps nothing from one answer to the next."""
+        return self
 
     def runs(self, batch: AnswerBatch, ks: tuple[int, ...]) -> Runs:
         """Return the drafts of the largest of `ks`, which begin with those of the others."""
@@ -64,7 +85,7 @@ def _scan_all(
     outputs: NDArray[np.int64],
     shortest: int,
     longest: int,
-    earliest: bool,
+    earliest: bool,  # noqa: FBT001  compiled functions take no keywords
     most: int,
     tables: NDArray[np.int32],
     matching: NDArray[np.uint8],
@@ -99,7 +120,7 @@ def _scan(
     prompt_tokens: int,
     shortest: int,
     longest: int,
-    earliest: bool,
+    earliest: bool,  # noqa: FBT001  compiled functions take no keywords
     most: int,
     tables: NDArray[np.int32],
     shift: np.uint64,
@@ -149,3 +170,23 @@ def _scan(
             accepted += 1
         matching[last + 1] = accepted
         available[last + 1] = drafted
+
+
+def ngram_settings(grid: Grid) -> Iterator[NgramPass]:
+    """Yield every combination whose n-gram lengths are in order; InvalidSetting for none."""
+    lengths = [
+        (shortest, longest)
+        for shortest in grid.prompt_lookup_min
+        for longest in grid.prompt_lookup_max
+        if shortest <= longest
+    ]
+    if not lengths:
+        raise InvalidSetting(
+            f"--prompt-lookup-min {min(grid.prompt_lookup_min)} above --prompt-lookup-max"
+            f" {max(grid.prompt_lookup_max)}",
+            "n-gram lengths in that order",
+            "swap them",
+        )
+    for shortest, longest in lengths:
+        for tie in grid.ngram_tie:
+            yield NgramPass(shortest, longest, "earliest" if tie == "earliest" else "recent")
