@@ -61,6 +61,13 @@ def test_caveats_tell_which_of_vllms_runners_drafts_alike(tie: TieRule, measured
     assert "measure them again" in measured_here
 
 
+def test_an_arm_with_filled_drafts_needs_no_caveat_about_filling() -> None:
+    arm = Arm("k4", "ngram", 4, ngram_tie="recent", ngram_fill=True)
+    tie_rule, measured_here = deploy_commands(arm, FROM_HUB, MODEL).caveats
+    assert "as on V2" in tie_rule
+    assert "measure them again" in measured_here
+
+
 @pytest.mark.parametrize("arm", [BASELINE, NGRAM])
 @pytest.mark.parametrize("source", ["wheel", "path"])
 def test_a_hub_id_that_may_stand_for_other_weights_says_so(arm: Arm, source: str) -> None:

@@ -42,6 +42,13 @@ def test_no_speculation_comes_first_and_each_length_has_an_arm() -> None:
     for arm in arms[1:]:
         assert (arm.method, arm.prompt_lookup_min, arm.prompt_lookup_max) == ("ngram", 2, 5)
         assert arm.ngram_tie == "earliest"
+        assert arm.ngram_fill is False
+
+
+def test_every_arm_that_drafts_has_its_drafts_filled_where_asked() -> None:
+    baseline, arm = ngram_arms((4,), lookup_min=2, lookup_max=5, tie="recent", fill=True)
+    assert baseline.ngram_fill is None
+    assert arm.ngram_fill is True
 
 
 @pytest.mark.parametrize(

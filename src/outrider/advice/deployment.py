@@ -55,7 +55,12 @@ def deploy_commands(arm: Arm, weights: ModelIdentity, given: str) -> DeployComma
     }
     flags = speculative_flags(arm.method, arm.num_speculative_tokens, settings)
     deploy = shlex.join(("vllm", "serve", model, *flags))
-    caveats = (_tie_caveat(arm), _FILLED_DRAFTS, _MEASURED_HERE, *_weights_caveats(weights))
+    caveats = (
+        _tie_caveat(arm),
+        *(() if arm.ngram_fill else (_FILLED_DRAFTS,)),
+        _MEASURED_HERE,
+        *_weights_caveats(weights),
+    )
     return DeployCommands(deploy, plain, caveats)
 
 

@@ -28,7 +28,7 @@ def draft_lengths(text: str) -> tuple[int, ...]:
 
 
 def ngram_arms(
-    lengths: Sequence[int], *, lookup_min: int, lookup_max: int, tie: str
+    lengths: Sequence[int], *, lookup_min: int, lookup_max: int, tie: str, fill: bool = False
 ) -> tuple[Arm, ...]:
     """No speculation, then n-gram drafting with each K; raises InvalidSetting."""
     chosen = next((rule for rule in TIE_RULES if rule == tie), None)
@@ -52,6 +52,7 @@ def ngram_arms(
                 prompt_lookup_min=lookup_min,
                 prompt_lookup_max=lookup_max,
                 ngram_tie=chosen,
+                ngram_fill=fill,
             )
             for length in lengths
         ),

@@ -22,7 +22,7 @@ from outrider.replay.caveats import caveats_of
 from outrider.replay.logs.reading import LogReader
 from outrider.replay.logs.registry import log_format
 from outrider.replay.logs.tokenizer_files import read_text_encoder
-from outrider.replay.lookup.grid import Grid, chosen, whole_numbers
+from outrider.replay.lookup.grid import Grid, chosen, numbers, whole_numbers
 from outrider.replay.lookup.registry import LOOKUPS, lookup_settings
 from outrider.replay.replaying import Replay
 from outrider.report.acceptance.formats import FORMATS, report_format
@@ -30,6 +30,9 @@ from outrider.report.acceptance.replay.building import build_replay_report
 from outrider.report.cells import counted
 
 Text = str | None
+
+MOST_CACHED = 10_000_000
+MOST_FACTOR = 255.0
 
 
 def replay(
@@ -46,6 +49,22 @@ def replay(
     ngram_tie: Annotated[
         str, typer.Option(help="Which of several matches counts: recent, earliest, or both.")
     ] = "recent",
+    suffix_decoding_max_tree_depth: Annotated[
+        str, typer.Option(help="Longest substrings that its trees hold.")
+    ] = "24",
+    suffix_decoding_max_cached_requests: Annotated[
+        str, typer.Option(help="Earlier answers that it remembers; 0 for none.")
+    ] = "10000",
+    suffix_decoding_max_spec_factor: Annotated[
+        str, typer.Option(help="Tokens drafted per token matched.")
+    ] = "1.0",
+    suffix_decoding_min_token_prob: Annotated[
+        str, typer.Option(help="Least chance, as counted, of a drafted token.")
+    ] = "0.1",
+    warm_cache: Annotated[
+        bool,
+        typer.Option("--warm-cache", help="Suffix without earlier answers too: what they add."),
+    ] = False,
     step_cost: Annotated[
         Text,
         typer.Option(
@@ -96,6 +115,22 @@ def replay(
         prompt_lookup_min=whole_numbers("--prompt-lookup-min", prompt_lookup_min),
         prompt_lookup_max=whole_numbers("--prompt-lookup-max", prompt_lookup_max),
         ngram_tie=chosen("--ngram-tie", ngram_tie, ("recent", "earliest")),
+        max_tree_depth=whole_numbers(
+            "--suffix-decoding-max-tree-depth", suffix_decoding_max_tree_depth
+        ),
+        max_cached_requests=whole_numbers(
+            "--suffix-decoding-max-cached-requests",
+            suffix_decoding_max_cached_requests,
+            least=0,
+            most=MOST_CACHED,
+        ),
+        max_spec_factor=numbers(
+            "--suffix-decoding-max-spec-factor", suffix_decoding_max_spec_factor, most=MOST_FACTOR
+        ),
+        min_token_prob=numbers(
+            "--suffix-decoding-min-token-prob", suffix_decoding_min_token_prob, most=1
+        ),
+        warm_cache=warm_cache,
     )
     settings = lookup_settings(_listed(drafter) or tuple(LOOKUPS), grid)
     ks = whole_numbers("--k", k)

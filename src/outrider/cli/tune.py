@@ -39,6 +39,9 @@ def tune(
     ngram_tie: Annotated[
         Text, typer.Option(help="Of several matches: recent or earliest.  [default: recent]")
     ] = None,
+    ngram_fill: Annotated[
+        bool, typer.Option("--ngram-fill", help="Fill drafts up to K with the last token.")
+    ] = False,
     workload: Annotated[
         Path | None, typer.Option(help="Prompts as JSON lines.  [default: 24 bundled ones]")
     ] = None,
@@ -74,9 +77,9 @@ def tune(
             {
                 "MODEL": model, "--k": k, "--prompt-lookup-min": prompt_lookup_min,
                 "--prompt-lookup-max": prompt_lookup_max, "--ngram-tie": ngram_tie,
-                "--workload": workload, "--repeats": repeats, "--seed": seed,
-                "--max-tokens": max_tokens, "--quick": quick or None, "--dtype": dtype,
-                "--output": output,
+                "--ngram-fill": ngram_fill or None, "--workload": workload,
+                "--repeats": repeats, "--seed": seed, "--max-tokens": max_tokens,
+                "--quick": quick or None, "--dtype": dtype, "--output": output,
             }
         )  # fmt: skip
         path, earlier = resume, read_evidence(resume)
@@ -89,7 +92,7 @@ def tune(
             model=_given(model),
             workload=chosen.name,
             workload_sha256=chosen.sha256,
-            arms=_arms(k, prompt_lookup_min, prompt_lookup_max, ngram_tie),
+            arms=_arms(k, prompt_lookup_min, prompt_lookup_max, ngram_tie, fill=ngram_fill),
             repeats=_within("--repeats", repeats, 1, 1000) or (1 if quick else 3),
             seed=_within("--seed", seed, 0, 2**32 - 1) or 0,
             temperature=0.0,
@@ -123,12 +126,13 @@ def tune(
         raise typer.Exit(INTERRUPTED) from None
 
 
-def _arms(k: Text, shortest: Whole, longest: Whole, tie: Text) -> tuple[Arm, ...]:
+def _arms(k: Text, shortest: Whole, longest: Whole, tie: Text, *, fill: bool) -> tuple[Arm, ...]:
     return ngram_arms(
         draft_lengths("1,2,4,8" if k is None else k),
         lookup_min=2 if shortest is None else shortest,
         lookup_max=5 if longest is None else longest,
         tie="recent" if tie is None else tie,
+        fill=fill,
     )
 
 

@@ -11,7 +11,8 @@ class Arm:
     """A drafting method and its settings; `method` "none" with K = 0 is no speculation.
 
     `num_speculative_tokens` is K, the configured maximum draft length. The `prompt_lookup_*`
-    fields and `ngram_tie` are None for methods that have no use for them.
+    fields, `ngram_tie` and `ngram_fill` (missing drafts filled up to K) are None for methods that
+    have no use for them.
     """
 
     name: str
@@ -20,6 +21,7 @@ class Arm:
     prompt_lookup_min: int | None = None
     prompt_lookup_max: int | None = None
     ngram_tie: TieRule | None = None
+    ngram_fill: bool | None = None
 
     @property
     def speculates(self) -> bool:

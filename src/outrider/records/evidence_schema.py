@@ -54,7 +54,8 @@ CREATE TABLE arms (
     num_speculative_tokens INTEGER NOT NULL,  -- K; 0 is no speculation
     prompt_lookup_min INTEGER,          -- NULL where the method has no use for it
     prompt_lookup_max INTEGER,
-    ngram_tie VARCHAR
+    ngram_tie VARCHAR,
+    ngram_fill BOOLEAN                  -- whether missing drafts were filled up to K
 );
 CREATE TABLE prompts (
     ordinal INTEGER NOT NULL UNIQUE,    -- from 0

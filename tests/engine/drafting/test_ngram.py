@@ -1,3 +1,5 @@
+import gc
+
 import numpy as np
 import pytest
 from hypothesis import example, given, settings
@@ -132,6 +134,57 @@ def test_each_sequence_of_a_batch_has_its_own_draft_and_its_own_limit() -> None:
     assert draft.tokens.tolist() == [[2, 3, 4], [-1, -1, -1], [2, -1, -1], [-1, -1, -1]]
     assert draft.lengths.tolist() == [3, 0, 1, 0]
     assert draft.probabilities is None
+
+
+@settings(deadline=None, max_examples=100)
+@given(
+    tokens=HISTORIES,
+    first=st.integers(1, 8),
+    runs=st.lists(st.integers(1, 5), min_size=1),
+    tie=st.sampled_from(TIES),
+)
+def test_a_draft_in_a_sequence_that_grows_is_that_of_the_whole_history(
+    tokens: list[int], first: int, runs: list[int], tie: TieRule
+) -> None:
+    drafter = NgramDrafter(4, 1, 3, tie)
+    prompt, rest = tokens[:first], tokens[first:]
+    sampling = Sampling.seeded(SamplingParameters())
+    sequence = Sequence("r", prompt, max_tokens=len(tokens) + 1, sampling=sampling)
+    for run in [0, *runs]:
+        sequence.append(rest[:run])
+        rest = rest[run:]
+        for _ in range(2):  # the second time nothing is new
+            draft = drafter.propose([sequence], np.array([4]))
+            expected = brute_force(sequence.token_ids.tolist(), 4, 1, 3, tie)
+            assert draft.tokens[0, : draft.lengths[0]].tolist() == expected
+
+
+@settings(deadline=None)
+@given(tokens=HISTORIES, limit=st.integers(0, 5), tie=st.sampled_from(TIES))
+def test_a_filled_draft_is_as_long_as_it_may_be_and_repeats_the_last_token(
+    tokens: list[int], limit: int, tie: TieRule
+) -> None:
+    drafter = NgramDrafter(5, 2, 3, tie, fill=True)
+    draft = drafter.propose([sequence_of(tokens)], np.array([limit]))
+    found = brute_force(tokens, limit, 2, 3, tie)
+    expected = found + [tokens[-1]] * (limit - len(found))
+    assert draft.lengths[0] == limit
+    assert draft.tokens[0].tolist() == expected + [-1] * (5 - limit)
+
+
+def test_an_arm_says_whether_drafts_are_filled() -> None:
+    assert NgramDrafter.from_arm(Arm("a", "ngram", 4, 2, 3, ngram_fill=True)).fill
+    assert not NgramDrafter.from_arm(Arm("a", "ngram", 4, 2, 3)).fill
+
+
+def test_what_a_drafter_knows_of_a_sequence_goes_with_it() -> None:
+    drafter = NgramDrafter(2, 1, 2)
+    sequence = sequence_of([1, 2, 1])
+    drafter.propose([sequence], np.array([2]))
+    assert len(drafter._indexes) == 1
+    del sequence
+    gc.collect()
+    assert not drafter._indexes
 
 
 @pytest.mark.parametrize(

@@ -1,13 +1,14 @@
 """Prompt lookup: what followed the last time that the sequence's current ending occurred."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import ClassVar, Self
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.engine.compiling import compiled
 from outrider.engine.drafting.draft import Draft
+from outrider.engine.drafting.lookup.ngram_index import NgramIndex
 from outrider.engine.sequence import Sequence
 from outrider.engine.verification.base import Verdict
 from outrider.errors import InvalidSetting
@@ -21,8 +22,12 @@ class NgramDrafter:
     The longest n in [`prompt_lookup_min`, `prompt_lookup_max`] whose last n tokens occurred
     earlier decides; among its occurrences `tie` takes the most recent or the earliest. They may
     overlap the ending itself. The draft is what followed, up to the end of the history, so the
-    most recent match in a text of period r yields at most r tokens. Raises `InvalidSetting`
-    unless K >= 1 and 1 <= min <= max.
+    most recent match in a text of period r yields at most r tokens. With `fill` a draft is as long
+    as it may be: what is missing, all of it where nothing matches, repeats the last token, as on
+    vLLM's V2 runner.
+
+    Each sequence has an index of its own, which grows with it and goes when it goes. Raises
+    `InvalidSetting` unless K >= 1 and 1 <= min <= max.
     """
 
     name: ClassVar[str] = "ngram"
@@ -31,6 +36,10 @@ class NgramDrafter:
     prompt_lookup_min: int
     prompt_lookup_max: int
     tie: TieRule = "recent"
+    fill: bool = False
+    _indexes: WeakKeyDictionary[Sequence, NgramIndex] = field(
+        default_factory=WeakKeyDictionary, init=False, repr=False, compare=False
+    )
 
     def __post_init__(self) -> None:
         if self.num_speculative_tokens < 1:
@@ -50,7 +59,8 @@ class NgramDrafter:
                 f"n-gram tie rule {self.tie!r}", "recent or earliest", "use one of these"
             )
         # Compiles here, so that no measured step pays for it.
-        _lookup(np.zeros(1, np.int32), np.zeros(1, np.int32), 1, 1, 1)
+        nothing = np.zeros(1, np.int32)
+        NgramIndex(1).draft(nothing, nothing, 1, 1, earliest=False)
 
     @classmethod
     def from_arm(cls, arm: Arm) -> Self:
@@ -62,52 +72,36 @@ class NgramDrafter:
                 "prompt_lookup_min and prompt_lookup_max",
                 "set both",
             )
-        return cls(arm.num_speculative_tokens, shortest, longest, arm.ngram_tie or "recent")
+        return cls(
+            arm.num_speculative_tokens,
+            shortest,
+            longest,
+            arm.ngram_tie or "recent",
+            fill=bool(arm.ngram_fill),
+        )
 
     def propose(self, batch: list[Sequence], limit: NDArray[np.int64]) -> Draft:
         """Draft for each sequence at most min(K, `limit`) tokens."""
         assert limit.min(initial=0) >= 0, "no room for the bonus token"
         draft = Draft.empty(len(batch), self.num_speculative_tokens)
-        direction = 1 if self.tie == "earliest" else -1
         for row, sequence in enumerate(batch):
+            index = self._indexes.get(sequence)
+            if index is None:
+                index = self._indexes[sequence] = NgramIndex(self.prompt_lookup_max)
+            tokens = sequence.token_ids
             room = draft.tokens[row, : limit[row]]
-            draft.lengths[row] = _lookup(
-                sequence.token_ids,
+            drafted = index.draft(
+                tokens,
                 room,
                 self.prompt_lookup_min,
                 self.prompt_lookup_max,
-                direction,
+                earliest=self.tie == "earliest",
             )
+            if self.fill:
+                room[drafted:] = tokens[-1]
+                drafted = len(room)
+            draft.lengths[row] = drafted
         return draft
 
     def observe(self, batch: list[Sequence], verdict: Verdict) -> None:
         """Learn nothing: the history is all that counts."""
-
-
-@compiled()
-def _lookup(
-    tokens: NDArray[np.int32], room: NDArray[np.int32], shortest: int, longest: int, direction: int
-) -> int:
-    """Write the tokens after the chosen match into `room` and return how many there are.
-
-    Candidates for the match's last position are tried in `direction`: 1 from the start, -1 from
-    the end.
-    """
-    last = tokens.size - 1
-    best = shortest - 1
-    match = last
-    end = 0 if direction > 0 else last - 1
-    for _ in range(last):
-        length = 0
-        while length < longest and length <= end and tokens[end - length] == tokens[last - length]:
-            length += 1
-        if length > best:
-            best = length
-            match = end
-            if best == longest:
-                break
-        end += direction
-    drafted = min(room.size, last - match)
-    for at in range(drafted):  # a slice assignment here takes seconds to compile
-        room[at] = tokens[match + 1 + at]
-    return drafted

@@ -16,8 +16,9 @@ class Runs:
 
     At [g, t] the answer's tokens before `batch.tokens[t]` are known, and the target's choices are
     those from t on: `available` tokens are proposed, of which the first `matching` are what the
-    log goes on with. Both are of drafts of at most the g-th K; G is 1 where a draft at a smaller K
-    is the beginning of that at a larger one. Positions in prompts hold nothing.
+    log goes on with. Both are of drafts of at most the g-th K, and known at least where a step of
+    that K begins; G is 1 where a draft at a smaller K is the beginning of that at a larger one.
+    Positions in prompts hold nothing.
     """
 
     matching: NDArray[np.uint8]

@@ -17,6 +17,11 @@ class Grid:
     prompt_lookup_min: tuple[int, ...] = (2,)
     prompt_lookup_max: tuple[int, ...] = (5,)
     ngram_tie: tuple[str, ...] = ("recent",)
+    max_tree_depth: tuple[int, ...] = (24,)
+    max_cached_requests: tuple[int, ...] = (10_000,)
+    max_spec_factor: tuple[float, ...] = (1.0,)
+    min_token_prob: tuple[float, ...] = (0.1,)
+    warm_cache: bool = False
 
 
 def whole_numbers(
@@ -58,3 +63,21 @@ def chosen(option: str, text: str, valid: Sequence[str]) -> tuple[str, ...]:
                 f"{option} {word!r}", f"one of {', '.join(valid)}", "use one of these"
             )
     return words
+
+
+def numbers(option: str, text: str, *, most: float) -> tuple[float, ...]:
+    """Return the numbers from 0 to `most` of a list; InvalidSetting for anything else."""
+    found = []
+    for part in text.split(","):
+        try:
+            number = float(part)
+        except ValueError:
+            number = -1.0
+        if not 0 <= number <= most:
+            raise InvalidSetting(
+                f"{option} {text!r} with {part.strip()!r}",
+                f"numbers from 0 to {most:g}",
+                "correct it",
+            )
+        found.append(number)
+    return tuple(dict.fromkeys(found))

@@ -85,7 +85,7 @@ def _scan_all(
     outputs: NDArray[np.int64],
     shortest: int,
     longest: int,
-    earliest: bool,  # noqa: FBT001  compiled functions take no keywords
+    earliest: bool,
     most: int,
     tables: NDArray[np.int32],
     matching: NDArray[np.uint8],
@@ -120,7 +120,7 @@ def _scan(
     prompt_tokens: int,
     shortest: int,
     longest: int,
-    earliest: bool,  # noqa: FBT001  compiled functions take no keywords
+    earliest: bool,
     most: int,
     tables: NDArray[np.int32],
     shift: np.uint64,

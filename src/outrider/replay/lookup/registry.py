@@ -7,9 +7,10 @@ from outrider.errors import InvalidSetting
 from outrider.replay.lookup.base import LookupSetting
 from outrider.replay.lookup.grid import MOST_VALUES, Grid
 from outrider.replay.lookup.ngram import ngram_settings
+from outrider.replay.lookup.suffix import suffix_settings
 
 LOOKUPS: Mapping[str, Callable[[Grid], Iterator[LookupSetting]]] = MappingProxyType(
-    {"ngram": ngram_settings}
+    {"ngram": ngram_settings, "suffix": suffix_settings}
 )
 
 

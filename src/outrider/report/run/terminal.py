@@ -90,6 +90,8 @@ def _describe_settings(arm: Arm) -> str:
         parts.append(f"prompt lookup of {arm.prompt_lookup_min} to {arm.prompt_lookup_max} tokens")
     if arm.ngram_tie is not None:
         parts.append(f"the {'most recent' if arm.ngram_tie == 'recent' else 'earliest'} match")
+    if arm.ngram_fill:
+        parts.append("drafts filled up to K")
     return ", ".join(parts)
 
 

@@ -1,0 +1,1 @@
+"""Drafting from what was already said: token arrays in, drafts out, without torch."""
