@@ -4,11 +4,13 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from outrider.acceptance.columns import OUTPUT_BANDS
 from outrider.engine.drafting.ngram import NgramDrafter
 from outrider.engine.sampling import Sampling, SamplingParameters
 from outrider.engine.sequence import Sequence as Running
 from outrider.records.arm import TieRule
 from outrider.replay.answer import LoggedAnswer
+from outrider.replay.walk import Tally
 
 
 def answer_of(
@@ -47,3 +49,27 @@ def steps_by_the_drafter(
         steps.append((len(proposed), accepted))
         running.append(rest[: accepted + 1])
     return steps
+
+
+def check_counts(told: Tally, answer: int, steps: list[tuple[int, int]]) -> None:
+    """Compare what was counted of one answer with its steps."""
+    k = told.k
+    drafts = [step for step in steps if step[0]]
+    assert told.decode_steps[answer] == len(steps)
+    assert told.drafted[answer] == sum(drafted for drafted, _ in steps)
+    for length in range(k + 1):
+        assert told.histograms[answer, length] == sum(a == length for _, a in drafts)
+    for position in range(1, k + 1):
+        decided = sum(a >= position - 1 and d >= position for d, a in drafts)
+        assert told.reached[answer, position:].sum() == decided
+    at, bands = 1, [[0, 0] for _ in OUTPUT_BANDS]
+    for drafted, accepted in steps:
+        if drafted:
+            band = max(i for i, begin in enumerate(OUTPUT_BANDS) if begin <= at)
+            bands[band][0] += 1
+            bands[band][1] += accepted
+        at += accepted + 1
+    assert [told.band_steps[answer].tolist(), told.band_accepted[answer].tolist()] == [
+        [steps_in for steps_in, _ in bands],
+        [accepted_in for _, accepted_in in bands],
+    ]

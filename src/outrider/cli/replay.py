@@ -60,7 +60,7 @@ def replay(
     ] = "1.0",
     suffix_decoding_min_token_prob: Annotated[
         str, typer.Option(help="Least chance, as counted, of a drafted token.")
-    ] = "0.1",
+    ] = "0.1",  # noqa: S107  no password
     warm_cache: Annotated[
         bool,
         typer.Option("--warm-cache", help="Suffix without earlier answers too: what they add."),

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from tests.replay.answers import answer_of, steps_by_the_drafter
+from tests.replay.answers import answer_of, check_counts, steps_by_the_drafter
+from tests.replay.lookup.logs import answers
 
-from outrider.acceptance.columns import OUTPUT_BANDS
 from outrider.records.arm import TieRule
 from outrider.replay.answer import LoggedAnswer
 from outrider.replay.batch import AnswerBatch
@@ -24,48 +24,6 @@ def tallied(
     return [tally(batch, runs, place, k) for place, k in enumerate(ks)]
 
 
-def check(told: Tally, answer: int, steps: list[tuple[int, int]]) -> None:
-    """Compare what was counted of one answer with its steps."""
-    k = told.k
-    drafts = [step for step in steps if step[0]]
-    assert told.decode_steps[answer] == len(steps)
-    assert told.drafted[answer] == sum(drafted for drafted, _ in steps)
-    for length in range(k + 1):
-        assert told.histograms[answer, length] == sum(a == length for _, a in drafts)
-    for position in range(1, k + 1):
-        decided = sum(a >= position - 1 and d >= position for d, a in drafts)
-        assert told.reached[answer, position:].sum() == decided
-    at, bands = 1, [[0, 0] for _ in OUTPUT_BANDS]
-    for drafted, accepted in steps:
-        if drafted:
-            band = max(i for i, begin in enumerate(OUTPUT_BANDS) if begin <= at)
-            bands[band][0] += 1
-            bands[band][1] += accepted
-        at += accepted + 1
-    assert [told.band_steps[answer].tolist(), told.band_accepted[answer].tolist()] == [
-        [steps_in for steps_in, _ in bands],
-        [accepted_in for _, accepted_in in bands],
-    ]
-
-
-@st.composite
-def answers(draw: st.DrawFn) -> LoggedAnswer:
-    """Text over a few tokens, often periodic with some tokens changed."""
-    letters = draw(st.sampled_from([1, 2, 4, 50]))
-    pattern = draw(st.lists(st.integers(0, letters), min_size=1, max_size=9))
-    tokens = (pattern * 40)[: draw(st.integers(2, 90))]
-    tokens += [0] * (2 - len(tokens))
-    for at, token in draw(
-        st.dictionaries(st.integers(0, 89), st.integers(0, letters), max_size=12)
-    ).items():
-        if at < len(tokens):
-            tokens[at] = token
-    cut = draw(st.integers(1, len(tokens) - 1))
-    more = draw(st.one_of(st.none(), st.integers(0, 20)))
-    limit = None if more is None else len(tokens) - cut + more
-    return answer_of(tokens[:cut], tokens[cut:], limit)
-
-
 @settings(max_examples=300, deadline=None)
 @given(
     log=st.lists(answers(), min_size=1, max_size=4),
@@ -80,7 +38,9 @@ def test_every_k_counts_the_very_steps_that_the_engines_drafter_would_make(
     told = tallied(log, ks, shortest, shortest + more, tie)
     for each in told:
         for place, answer in enumerate(log):
-            check(each, place, steps_by_the_drafter(answer, each.k, shortest, shortest + more, tie))
+            check_counts(
+                each, place, steps_by_the_drafter(answer, each.k, shortest, shortest + more, tie)
+            )
 
 
 @pytest.mark.parametrize("tie", TIES)
@@ -92,7 +52,7 @@ def test_a_long_answer_counts_the_same_steps(letters: int, tie: TieRule) -> None
     tokens[1500:2100] = tokens[200:800]
     answer = answer_of(tokens[:1000].tolist(), tokens[1000:].tolist())
     [told] = tallied([answer], (5,), 2, 4, tie)
-    check(told, 0, steps_by_the_drafter(answer, 5, 2, 4, tie))
+    check_counts(told, 0, steps_by_the_drafter(answer, 5, 2, 4, tie))
 
 
 def test_the_answers_of_a_batch_know_nothing_of_each_other() -> None:

@@ -9,6 +9,9 @@ from outrider.records.validation import LONGEST_DRAFT
 MOST_VALUES = 64
 """Values of one option, and settings in all: more are no comparison."""
 
+DEPTH, CACHED, FACTOR, CHANCE = 24, 10_000, 1.0, 0.1
+"""vLLM's defaults of suffix decoding: 0.33.0, config/speculative.py."""
+
 
 @dataclass(frozen=True, slots=True)
 class Grid:
@@ -17,10 +20,10 @@ class Grid:
     prompt_lookup_min: tuple[int, ...] = (2,)
     prompt_lookup_max: tuple[int, ...] = (5,)
     ngram_tie: tuple[str, ...] = ("recent",)
-    max_tree_depth: tuple[int, ...] = (24,)
-    max_cached_requests: tuple[int, ...] = (10_000,)
-    max_spec_factor: tuple[float, ...] = (1.0,)
-    min_token_prob: tuple[float, ...] = (0.1,)
+    max_tree_depth: tuple[int, ...] = (DEPTH,)
+    max_cached_requests: tuple[int, ...] = (CACHED,)
+    max_spec_factor: tuple[float, ...] = (FACTOR,)
+    min_token_prob: tuple[float, ...] = (CHANCE,)
     warm_cache: bool = False
 
 

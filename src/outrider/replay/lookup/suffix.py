@@ -15,7 +15,7 @@ from outrider.engine.drafting.lookup.suffix_nodes import Forest
 from outrider.replay.answer import TokenIds
 from outrider.replay.batch import AnswerBatch
 from outrider.replay.lookup.base import Runs
-from outrider.replay.lookup.grid import Grid
+from outrider.replay.lookup.grid import CACHED, CHANCE, DEPTH, FACTOR, Grid
 
 _NO_TEXT = -1
 
@@ -33,14 +33,16 @@ class SuffixSetting:
 
     @property
     def name(self) -> str:
-        """Its settings in the order depth, factor and chance, and whether it has a cache."""
-        cache = (
-            f"{self.max_cached_requests} cached" if self.max_cached_requests else "own text only"
-        )
-        return (
-            f"suffix {self.max_tree_depth} deep ×{self.max_spec_factor:g}"
-            f" ≥{self.min_token_prob:g} {cache}"
-        )
+        """The method, and what is not as vLLM has it by default."""
+        told = {
+            f"depth {self.max_tree_depth}": self.max_tree_depth != DEPTH,
+            f"factor {self.max_spec_factor:g}": self.max_spec_factor != FACTOR,
+            f"chance {self.min_token_prob:g}": self.min_token_prob != CHANCE,
+            f"{self.max_cached_requests} cached" if self.max_cached_requests else "own text only": (
+                self.max_cached_requests != CACHED
+            ),
+        }
+        return " ".join(["suffix", *(text for text, other in told.items() if other)])
 
     @property
     def server_keys(self) -> Mapping[str, int | float | str]:

@@ -44,9 +44,9 @@ def build_replay_report(
     return replace(
         report,
         verdict=report.verdict if report.records.verdict_withheld else verdict_of(findings),
-        segments=tuple(map(_weighed_elsewhere, report.segments)),
-        whole=tuple(map(_weighed_elsewhere, report.whole)),
-        pooled=None if report.pooled is None else _weighed_elsewhere(report.pooled),
+        segments=tuple(map(_as_replayed, report.segments)),
+        whole=tuple(map(_as_replayed, report.whole)),
+        pooled=None if report.pooled is None else _as_replayed(report.pooled),
         step_cost=step_cost_text,
         notes=(*report.notes, *(() if every_k else _note(findings))),
         replay=findings,
@@ -62,9 +62,11 @@ def _at_best_k(collection: Collection, findings: ReplayFindings) -> Collection:
     return replace(collection, cells=cells)
 
 
-def _weighed_elsewhere(segment: SegmentReport) -> SegmentReport:
-    # What a K is worth was replayed at that K, and need not be worked out from a longer one.
-    return replace(segment, draft_length=None, draft_length_reason=None)
+def _as_replayed(segment: SegmentReport) -> SegmentReport:
+    # What a K is worth was replayed at that K, and need not be worked out from a longer one; and
+    # a lookup that finds nothing is no fault, but what the coverage of each setting tells.
+    flags = tuple(flag for flag in segment.flags if flag.code != "low_coverage")
+    return replace(segment, flags=flags, draft_length=None, draft_length_reason=None)
 
 
 def _note(findings: ReplayFindings) -> tuple[str, ...]:

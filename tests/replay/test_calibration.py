@@ -1,0 +1,117 @@
+"""The replay of what the engine said is what the engine did, step for step."""
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+import torch
+from tests.engine.loops import engine_of, finish, request
+from tests.engine.models.configs import config_of
+from tests.replay.answers import answer_of, check_counts
+
+from outrider.engine.drafting.base import Drafter
+from outrider.engine.drafting.ngram import NgramDrafter
+from outrider.engine.drafting.none import NoDrafter
+from outrider.engine.models.base import Rows
+from outrider.engine.sampling import SamplingParameters
+from outrider.records.request import StepRecord
+from outrider.replay.answer import LoggedAnswer
+from outrider.replay.batch import AnswerBatch
+from outrider.replay.lookup.ngram import NgramPass
+from outrider.replay.walk import Tally, tally
+
+VOCABULARY = 12
+END = 11
+
+
+class HabitualModel:
+    """A target whose next token depends on the last one and, less, on the position."""
+
+    logit_tolerance = 0.0
+    num_blocks = 4_000
+    max_length = 1_000
+
+    def __init__(self, seed: int) -> None:
+        self.config = config_of(vocab_size=VOCABULARY)
+        generator = torch.Generator().manual_seed(seed)
+        self.habits = 2.5 * torch.randn(VOCABULARY, VOCABULARY, generator=generator)
+        self.moods = torch.randn(7, VOCABULARY, generator=generator)
+
+    def forward(self, rows: Rows) -> torch.Tensor:
+        tokens = torch.tensor(list(rows.token_ids))
+        positions = torch.tensor(list(rows.positions))
+        return (self.habits[tokens] + self.moods[positions % 7])[list(rows.wanted)]
+
+
+Live = list[tuple[LoggedAnswer, list[StepRecord]]]
+
+
+def live(
+    drafter: Drafter, k: int, parameters: Callable[[int], SamplingParameters], requests: int
+) -> Live:
+    """Answers of the engine, 8 requests at a time, with the steps that they took."""
+    generator = np.random.default_rng(0)
+    engine, recorder = engine_of(HabitualModel(4), drafter, k)
+    found: Live = []
+    for start in range(0, requests, 8):
+        batch = [
+            request(
+                generator.integers(0, END, int(generator.integers(1, 30))).tolist(),
+                int(generator.integers(1, 60)),
+                f"r{each}",
+                stop_ids=[END],
+                parameters=parameters(each),
+            )
+            for each in range(start, min(start + 8, requests))
+        ]
+        for one in batch:
+            engine.add(one)
+        finish(engine)
+        for one in batch:
+            output = one.output_token_ids.tolist()
+            limit = one.most_tokens - one.prompt_tokens
+            answer = answer_of(one.token_ids[: one.prompt_tokens].tolist(), output, limit)
+            found.append((answer, recorder.take(one).steps))
+    return found
+
+
+def greedy(_: int) -> SamplingParameters:
+    return SamplingParameters()
+
+
+def random(seed: int) -> SamplingParameters:
+    return SamplingParameters(1.0, seed)
+
+
+def replayed(answers: list[LoggedAnswer], k: int, shortest: int, longest: int) -> Tally:
+    batch = AnswerBatch.of(answers)
+    return tally(batch, NgramPass(shortest, longest, "recent").runs(batch, (k,)), 0, k)
+
+
+@pytest.mark.parametrize("k", [1, 4, 9])
+@pytest.mark.parametrize("parameters", [greedy, random], ids=["greedy", "random"])
+def test_a_replay_of_the_engines_answers_makes_the_very_steps_that_it_made(
+    k: int, parameters: Callable[[int], SamplingParameters]
+) -> None:
+    steps = live(NgramDrafter(k, 1, 3), k, parameters, 60)
+    told = replayed([answer for answer, _ in steps], k, 1, 3)
+    for place, (answer, made) in enumerate(steps):
+        # What the engine accepted beyond a stop is in no log.
+        check_counts(told, place, [(step.drafted, step.accepted_emitted) for step in made])
+        assert sum(step.emitted for step in made) == len(answer.completion) - 1
+    assert told.histograms[:, 1:].sum() > 50
+
+
+def test_answers_drawn_without_speculation_replay_to_the_acceptance_of_a_live_run() -> None:
+    k = 4
+    made = live(NgramDrafter(k, 1, 3), k, random, 600)
+    plain = live(NoDrafter(), 0, lambda seed: random(10_000 + seed), 600)
+    told = replayed([answer for answer, _ in plain], k, 1, 3)
+    live_steps = [[s for s in steps if s.drafted] for _, steps in made]
+    for length in range(k + 1):
+        replay_counts = told.histograms[:, length]
+        live_counts = np.array([sum(s.accepted == length for s in steps) for steps in live_steps])
+        error = np.sqrt(replay_counts.var() / 600 + live_counts.var() / 600)
+        # Of five comparisons one in 3,000 runs of other seeds would fail.
+        assert abs(replay_counts.mean() - live_counts.mean()) < 4 * error
+    assert told.histograms.sum() > 3_000
