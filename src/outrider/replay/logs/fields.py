@@ -46,6 +46,8 @@ def first_of(value: Mapping[str, Any], names: Sequence[str]) -> Any:
 
 def token_ids(ids: object, what: str) -> TokenIds:
     """Return a list of ids as an array; raises Unusable for what is none."""
+    if ids is None:
+        raise Unusable(f"the {what} is missing")
     if not isinstance(ids, (list, tuple)):
         raise Unusable(f"the {what} is {type(ids).__name__}; expected a list of token ids")
     if not ids:
