@@ -31,7 +31,7 @@ def log_of(evidence: Evidence, requests: list[RequestRecord], path: Path) -> Pat
 
 @pytest.fixture
 def log(tmp_path: Path) -> Path:
-    """A log of 20 short answers that repeat themselves, and two lines that are none."""
+    """A log of 60 short answers that repeat themselves, and two lines that are none."""
     path = tmp_path / "log.jsonl"
     rows: list[Any] = [
         {
@@ -39,7 +39,7 @@ def log(tmp_path: Path) -> Path:
             "completion_token_ids": [1, 2, 3, 4, each, 2, 3, 4, 5, 1],
             "kind": "copy" if each % 2 else "chat",
         }
-        for each in range(50, 70)
+        for each in range(50, 110)
     ]
     path.write_text("".join(f"{json.dumps(row)}\n" for row in [*rows, {"completion_ids": []}, 7]))
     return path
@@ -79,8 +79,8 @@ def test_the_first_screen_compares_the_settings_and_says_what_is_missing(
         assert name in screen
     assert "give --step-cost" in screen
     assert "--speculative-config" in screen
-    assert "22 read: 20 used, 0 without metrics, 2 bad" not in screen
-    assert "2 bad" in done.out
+    assert "62 read: 60 used" not in screen
+    assert "62 read: 60 used, 0 without metrics, 2 bad" in done.out
 
 
 def test_json_has_a_segment_for_every_setting_and_k(run: Run, log: Path) -> None:
@@ -140,7 +140,7 @@ def test_the_page_has_the_settings(run: Run, log: Path, tmp_path: Path) -> None:
         (["--vocab-size", "0"], "--vocab-size 0"),
         (["--step-cost", "cheap"], "--step-cost cheap"),
         (["--tokenizer", "missing/tokenizer.json"], "which does not exist"),
-        (["--from", "text"], "no answer to replay in 22 records"),
+        (["--from", "text"], "no answer to replay in 62 records"),
     ],
 )
 def test_bad_input_is_one_line(arguments: list[str], told: str, run: Run, log: Path) -> None:
