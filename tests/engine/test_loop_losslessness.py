@@ -19,6 +19,7 @@ from outrider.engine.drafting.base import Drafter
 from outrider.engine.drafting.batch_size_ranges import BatchSizeRanges
 from outrider.engine.drafting.ngram import NgramDrafter
 from outrider.engine.drafting.none import NoDrafter
+from outrider.engine.drafting.suffix import SuffixDrafter
 from outrider.engine.models.base import Rows, TargetModel
 from outrider.engine.models.eager import EagerDecoder
 from outrider.engine.models.fused import FusedDecoder
@@ -183,6 +184,13 @@ def test_ngram_drafting_gives_the_output_of_plain_decoding(
     assert 0 < accepted < drafted
 
 
+@pytest.mark.parametrize("k", [1, 4, 24])
+def test_suffix_drafting_gives_the_output_of_plain_decoding(plain: Plain, k: int) -> None:
+    steps = plain.speculate(SuffixDrafter(k), k)
+    drafted, accepted = totals(steps)
+    assert 0 < accepted < drafted
+
+
 @pytest.mark.parametrize("k", [1, 8])
 def test_random_drafts_give_the_output_of_plain_decoding(plain: Plain, k: int) -> None:
     random = np.random.default_rng(3)
@@ -268,7 +276,12 @@ def test_two_hundred_mixed_requests_get_the_tokens_of_plain_decoding_seed_by_see
         right = plain[sequence.request_id][done : done + 6]
         return [t if random.random() < 0.7 else int(random.integers(VOCABULARY)) for t in right]
 
-    for drafter in (NgramDrafter(6, 1, 3), ScriptedDrafter(partly_right)):
+    for drafter in (
+        NgramDrafter(6, 1, 3),
+        NgramDrafter(6, 2, 3, "earliest", fill=True),
+        SuffixDrafter(6),
+        ScriptedDrafter(partly_right),
+    ):
         assert answer_mixed(model, drafter, 6, **MIXED[way]) == plain
 
 
@@ -283,7 +296,7 @@ def test_the_real_model_in_float32_speculates_without_changing_a_token(smollm2: 
     )
     for prompt in bundled_workload().prompts:
         outputs = []
-        for drafter, k in ((NoDrafter(), 0), (NgramDrafter(8, 2, 4), 8)):
+        for drafter, k in ((NoDrafter(), 0), (NgramDrafter(8, 2, 4), 8), (SuffixDrafter(8), 8)):
             engine, _ = engine_of(model, drafter, k)
             sequence = request(
                 tokenizer.encode_chat(prompt.chat),
@@ -293,6 +306,6 @@ def test_the_real_model_in_float32_speculates_without_changing_a_token(smollm2: 
             engine.add(sequence)
             finish(engine)
             outputs.append(sequence.output_token_ids.tolist())
-        plain, speculative = outputs
-        assert speculative == plain, prompt.prompt_id
+        plain, *speculative = outputs
+        assert speculative == [plain, plain], prompt.prompt_id
         assert len(plain) > 1, prompt.prompt_id

@@ -6,6 +6,7 @@ from types import MappingProxyType
 from outrider.engine.drafting.base import Drafter
 from outrider.engine.drafting.ngram import NgramDrafter
 from outrider.engine.drafting.none import NoDrafter
+from outrider.engine.drafting.suffix import SuffixDrafter
 from outrider.errors import InvalidSetting
 from outrider.records.arm import Arm
 
@@ -13,6 +14,7 @@ DRAFTERS: Mapping[str, Callable[[Arm], Drafter]] = MappingProxyType(
     {
         NoDrafter.name: lambda _: NoDrafter(),
         NgramDrafter.name: NgramDrafter.from_arm,
+        SuffixDrafter.name: SuffixDrafter.from_arm,
     }
 )
 

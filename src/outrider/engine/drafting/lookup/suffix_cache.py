@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.drafting.lookup.suffix_forest import SuffixForest, catch_up_and_draft
+from outrider.engine.drafting.lookup.suffix_settings import SuffixSettings
 
 _NONE = -1
 
@@ -26,18 +27,24 @@ class SuffixRequest:
     room: int = 0
     """Tokens that fit."""
 
+    @property
+    def running(self) -> bool:
+        """Whether it has not ended."""
+        return self.text != _NONE
+
 
 class SuffixCache:
     """A tree of its own for each running request, and one of all recent answers.
 
-    The latter holds those of the last `max_cached_requests` that began, running ones included;
-    where there are more the oldest leaves it. 0 is no such tree. No substring is longer than
-    `max_tree_depth` tokens.
+    The latter holds those of the last requests that began, running ones included; where there are
+    more than may be, the oldest leaves it.
     """
 
-    def __init__(self, max_tree_depth: int = 24, max_cached_requests: int = 10_000) -> None:
-        self.max_cached_requests = max_cached_requests
-        self.forest = SuffixForest(max_tree_depth)
+    def __init__(self, settings: SuffixSettings) -> None:
+        self.settings = settings
+        self.forest = SuffixForest(settings.max_tree_depth)
+        self._factor = np.float32(settings.max_spec_factor)
+        self._least = np.float32(settings.min_token_prob)
         self._root = self.forest.plant()
         self._answers: dict[Hashable, SuffixRequest] = {}
 
@@ -53,39 +60,35 @@ class SuffixCache:
         """
         root = self.forest.plant()
         request = SuffixRequest(name, prompt_tokens, root, self.forest.open_text(root), _NONE)
-        if self.max_cached_requests > 0:
+        if self.settings.max_cached_requests > 0:
             if name in self._answers:
                 self._forget(name)
             request.answer = self.forest.open_text(self._root)
             self._answers[name] = request
-            while len(self._answers) > self.max_cached_requests:
+            while len(self._answers) > self.settings.max_cached_requests:
                 self._forget(next(iter(self._answers)))
         return request
 
     def extend(self, request: SuffixRequest, tokens: NDArray[np.int32]) -> None:
         """Catch up with `tokens` int32 [T], the request's whole history, prompt and output."""
-        nothing = np.empty(0, np.int32)
-        self.draft(request, tokens, nothing, np.float32(0.0), np.float32(1.0))
+        self.draft(request, tokens, np.empty(0, np.int32))
 
     def draft(
         self,
         request: SuffixRequest,
         tokens: NDArray[np.int32],
         room: NDArray[np.int32],
-        max_spec_factor: np.float32,
-        min_token_prob: np.float32,
     ) -> tuple[int, float]:
         """Catch up with `tokens`, write a draft into `room`, return its length and its score.
 
-        After a match of m tokens at most m x `max_spec_factor` are drafted. `min_token_prob` is
-        the least chance, in 0 to 1, that all tokens up to one may have together, as counted.
+        The score is the number of drafted tokens that are expected to follow, as counted.
         """
         if len(tokens) > request.room:
             self._make_room(request, len(tokens))
         while True:
             length, score = catch_up_and_draft(
                 self.forest.arrays, request.text, request.answer, self._root,
-                request.prompt_tokens, tokens, room, max_spec_factor, min_token_prob,
+                request.prompt_tokens, tokens, room, self._factor, self._least,
             )  # fmt: skip
             if length >= 0:
                 return length, score

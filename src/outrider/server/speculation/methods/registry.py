@@ -7,8 +7,11 @@ from outrider.errors import InvalidSetting
 from outrider.server.speculation.detection import Detection
 from outrider.server.speculation.methods.base import DraftingMethod
 from outrider.server.speculation.methods.ngram import NgramMethod
+from outrider.server.speculation.methods.suffix import SuffixMethod
 
-METHODS: Mapping[str, type[DraftingMethod]] = MappingProxyType({NgramMethod.name: NgramMethod})
+METHODS: Mapping[str, type[DraftingMethod]] = MappingProxyType(
+    {method.name: method for method in (NgramMethod, SuffixMethod)}
+)
 
 _ADVICE = {
     "ngram_gpu": 'write "method": "ngram", which drafts by the same rule',
