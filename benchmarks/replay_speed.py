@@ -25,6 +25,7 @@ import numpy as np
 
 from outrider.engine.drafting.lookup.ngram_index import NgramIndex
 from outrider.engine.drafting.lookup.suffix_cache import SuffixCache
+from outrider.engine.drafting.lookup.suffix_settings import SuffixSettings
 from outrider.replay.answer import LoggedAnswer
 from outrider.replay.batch import AnswerBatch
 from outrider.replay.logs.reading import LogReader
@@ -36,7 +37,6 @@ from outrider.replay.walk import tally
 
 K = 5
 EVERY_K = tuple(range(1, 17))
-DEPTH, FACTOR, LEAST = 24, np.float32(1.0), np.float32(0.1)
 Steps = list[tuple[int, int]]
 
 ARCTIC = """
@@ -85,7 +85,9 @@ def main() -> None:
     outputs = int(batch.completion_lengths.sum())
     print(f"{len(answers):,} answers, {outputs:,} output tokens, {batch.tokens.size:,} in all")
     ngram = NgramPass(2, 5, "recent")
-    cached, alone = (SuffixSetting(DEPTH, size, 1.0, 0.1) for size in (10_000, 0))
+    cached, alone = (
+        SuffixSetting(SuffixSettings(max_cached_requests=size)) for size in (10_000, 0)
+    )
     named: list[tuple[str, Callable[[], object]]] = [
         (f"n-gram, K = {K}", lambda: replay(ngram, batch, (K,))),
         ("n-gram, K = 1 to 16", lambda: replay(ngram, batch, EVERY_K)),
@@ -157,13 +159,13 @@ def ngram_loop(batch: AnswerBatch) -> Steps:
 def suffix_loop(batch: AnswerBatch, size: int) -> Steps:
     """Ask the engine's suffix cache before each step."""
     told, room = [], np.empty(K, np.int32)
-    cache = SuffixCache(DEPTH, size)
+    cache = SuffixCache(SuffixSettings(max_cached_requests=size))
     for answer in range(len(batch.answers)):
         start, end = batch.starts[answer], batch.starts[answer + 1]
         prompt, tokens = int(batch.outputs[answer] - start), batch.tokens[start:end]
         request, at = cache.begin(answer, prompt), prompt + 1
         while at < len(tokens):
-            drafted = cache.draft(request, tokens[:at], room, FACTOR, LEAST)[0]
+            drafted = cache.draft(request, tokens[:at], room)[0]
             told.append(judged(room, drafted, tokens, at))
             at += told[-1][1] + 1
         cache.extend(request, tokens)

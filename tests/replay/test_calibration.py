@@ -10,14 +10,18 @@ from tests.engine.models.configs import config_of
 from tests.replay.answers import answer_of, check_counts
 
 from outrider.engine.drafting.base import Drafter
+from outrider.engine.drafting.lookup.suffix_settings import SuffixSettings
 from outrider.engine.drafting.ngram import NgramDrafter
 from outrider.engine.drafting.none import NoDrafter
+from outrider.engine.drafting.suffix import SuffixDrafter
 from outrider.engine.models.base import Rows
 from outrider.engine.sampling import SamplingParameters
 from outrider.records.request import StepRecord
 from outrider.replay.answer import LoggedAnswer
 from outrider.replay.batch import AnswerBatch
+from outrider.replay.lookup.base import LookupPass
 from outrider.replay.lookup.ngram import NgramPass
+from outrider.replay.lookup.suffix import SuffixPass
 from outrider.replay.walk import Tally, tally
 
 VOCABULARY = 12
@@ -47,13 +51,17 @@ Live = list[tuple[LoggedAnswer, list[StepRecord]]]
 
 
 def live(
-    drafter: Drafter, k: int, parameters: Callable[[int], SamplingParameters], requests: int
+    drafter: Drafter,
+    k: int,
+    parameters: Callable[[int], SamplingParameters],
+    requests: int,
+    at_once: int = 8,
 ) -> Live:
-    """Answers of the engine, 8 requests at a time, with the steps that they took."""
+    """Answers of the engine, some requests at a time, with the steps that they took."""
     generator = np.random.default_rng(0)
     engine, recorder = engine_of(HabitualModel(4), drafter, k)
     found: Live = []
-    for start in range(0, requests, 8):
+    for start in range(0, requests, at_once):
         batch = [
             request(
                 generator.integers(0, END, int(generator.integers(1, 30))).tolist(),
@@ -62,7 +70,7 @@ def live(
                 stop_ids=[END],
                 parameters=parameters(each),
             )
-            for each in range(start, min(start + 8, requests))
+            for each in range(start, min(start + at_once, requests))
         ]
         for one in batch:
             engine.add(one)
@@ -83,9 +91,17 @@ def random(seed: int) -> SamplingParameters:
     return SamplingParameters(1.0, seed)
 
 
-def replayed(answers: list[LoggedAnswer], k: int, shortest: int, longest: int) -> Tally:
+def replayed(answers: list[LoggedAnswer], k: int, lookup: LookupPass) -> Tally:
     batch = AnswerBatch.of(answers)
-    return tally(batch, NgramPass(shortest, longest, "recent").runs(batch, (k,)), 0, k)
+    return tally(batch, lookup.runs(batch, (k,)), 0, k)
+
+
+def check_steps(live_steps: Live, told: Tally) -> None:
+    for place, (answer, made) in enumerate(live_steps):
+        # What the engine accepted beyond a stop is in no log.
+        check_counts(told, place, [(step.drafted, step.accepted_emitted) for step in made])
+        assert sum(step.emitted for step in made) == len(answer.completion) - 1
+    assert told.histograms[:, 1:].sum() > 50
 
 
 @pytest.mark.parametrize("k", [1, 4, 9])
@@ -93,20 +109,25 @@ def replayed(answers: list[LoggedAnswer], k: int, shortest: int, longest: int) -
 def test_a_replay_of_the_engines_answers_makes_the_very_steps_that_it_made(
     k: int, parameters: Callable[[int], SamplingParameters]
 ) -> None:
-    steps = live(NgramDrafter(k, 1, 3), k, parameters, 60)
-    told = replayed([answer for answer, _ in steps], k, 1, 3)
-    for place, (answer, made) in enumerate(steps):
-        # What the engine accepted beyond a stop is in no log.
-        check_counts(told, place, [(step.drafted, step.accepted_emitted) for step in made])
-        assert sum(step.emitted for step in made) == len(answer.completion) - 1
-    assert told.histograms[:, 1:].sum() > 50
+    made = live(NgramDrafter(k, 1, 3), k, parameters, 60)
+    check_steps(made, replayed([answer for answer, _ in made], k, NgramPass(1, 3, "recent")))
+
+
+@pytest.mark.parametrize("cached", [0, 3, 10_000])
+@pytest.mark.parametrize("parameters", [greedy, random], ids=["greedy", "random"])
+def test_so_does_a_replay_of_suffix_decoding_where_one_request_follows_the_other(
+    cached: int, parameters: Callable[[int], SamplingParameters]
+) -> None:
+    settings = SuffixSettings(max_cached_requests=cached)
+    made = live(SuffixDrafter(6, settings), 6, parameters, 40, at_once=1)
+    check_steps(made, replayed([answer for answer, _ in made], 6, SuffixPass(settings)))
 
 
 def test_answers_drawn_without_speculation_replay_to_the_acceptance_of_a_live_run() -> None:
     k = 4
     made = live(NgramDrafter(k, 1, 3), k, random, 600)
     plain = live(NoDrafter(), 0, lambda seed: random(10_000 + seed), 600)
-    told = replayed([answer for answer, _ in plain], k, 1, 3)
+    told = replayed([answer for answer, _ in plain], k, NgramPass(1, 3, "recent"))
     live_steps = [[s for s in steps if s.drafted] for _, steps in made]
     for length in range(k + 1):
         replay_counts = told.histograms[:, length]

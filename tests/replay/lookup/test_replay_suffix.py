@@ -8,6 +8,7 @@ from tests.replay.answers import answer_of, check_counts
 from tests.replay.lookup.logs import answers
 
 from outrider.engine.drafting.lookup.suffix_cache import SuffixCache
+from outrider.engine.drafting.lookup.suffix_settings import SuffixSettings
 from outrider.replay.answer import LoggedAnswer
 from outrider.replay.batch import AnswerBatch
 from outrider.replay.lookup.suffix import SuffixPass, SuffixSetting
@@ -15,11 +16,10 @@ from outrider.replay.walk import Tally, tally
 
 
 def steps_by_the_cache(
-    log: list[LoggedAnswer], k: int, setting: SuffixSetting
+    log: list[LoggedAnswer], k: int, asked: SuffixSettings
 ) -> list[list[tuple[int, int]]]:
     """(drafted, accepted) of each decode step of each answer, one answer after the other."""
-    cache = SuffixCache(setting.max_tree_depth, setting.max_cached_requests)
-    factor, least = np.float32(setting.max_spec_factor), np.float32(setting.min_token_prob)
+    cache = SuffixCache(asked)
     told = []
     for name, answer in enumerate(log):
         request = cache.begin(name, len(answer.prompt))
@@ -29,7 +29,7 @@ def steps_by_the_cache(
             emitted = known - len(answer.prompt)
             left = k if answer.max_tokens is None else answer.max_tokens - emitted - 1
             room = np.empty(min(k, left), np.int32)
-            drafted = cache.draft(request, tokens[:known], room, factor, least)[0]
+            drafted = cache.draft(request, tokens[:known], room)[0]
             proposed, rest = room[:drafted].tolist(), tokens[known:].tolist()
             accepted = 0
             while accepted < min(drafted, len(rest)) and proposed[accepted] == rest[accepted]:
@@ -42,9 +42,9 @@ def steps_by_the_cache(
     return told
 
 
-def tallied(log: list[LoggedAnswer], ks: tuple[int, ...], setting: SuffixSetting) -> list[Tally]:
+def tallied(log: list[LoggedAnswer], ks: tuple[int, ...], asked: SuffixSettings) -> list[Tally]:
     batch = AnswerBatch.of(log)
-    runs = SuffixPass(setting).runs(batch, ks)
+    runs = SuffixPass(asked).runs(batch, ks)
     return [tally(batch, runs, place, k) for place, k in enumerate(ks)]
 
 
@@ -59,9 +59,9 @@ def tallied(log: list[LoggedAnswer], ks: tuple[int, ...], setting: SuffixSetting
 def test_every_k_counts_the_very_steps_that_the_engines_cache_would_make(
     log: list[LoggedAnswer], depth: int, cached: int, factor: float, least: float
 ) -> None:
-    setting = SuffixSetting(depth, cached, factor, least)
-    for told in tallied(log, (1, 4, 16), setting):
-        for answer, steps in enumerate(steps_by_the_cache(log, told.k, setting)):
+    asked = SuffixSettings(depth, cached, factor, least)
+    for told in tallied(log, (1, 4, 16), asked):
+        for answer, steps in enumerate(steps_by_the_cache(log, told.k, asked)):
             check_counts(told, answer, steps)
 
 
@@ -71,16 +71,16 @@ def test_more_than_the_first_nodes_are_made_room_for() -> None:
         answer_of(generator.integers(0, 9, 300).tolist(), generator.integers(0, 9, 300).tolist())
         for _ in range(4)
     ]
-    setting = SuffixSetting(24, 10, 1.0, 0.0)
-    [told] = tallied(log, (8,), setting)
-    for answer, steps in enumerate(steps_by_the_cache(log, 8, setting)):
+    asked = SuffixSettings(24, 10, 1.0, 0.0)
+    [told] = tallied(log, (8,), asked)
+    for answer, steps in enumerate(steps_by_the_cache(log, 8, asked)):
         check_counts(told, answer, steps)
 
 
 def test_a_pass_remembers_answers_from_batch_to_batch() -> None:
     story = list(range(50, 90))
     first, second = answer_of([1, 2], story), answer_of([3, 4], story)
-    suffix = SuffixPass(SuffixSetting(24, 10, 1.0, 0.1))
+    suffix = SuffixPass(SuffixSettings(24, 10, 1.0, 0.1))
     drafted = []
     for answer in (first, second):
         batch = AnswerBatch.of([answer])
@@ -93,10 +93,11 @@ def test_an_answer_beyond_the_cache_is_forgotten(cached: int, drafted: bool) -> 
     story = list(range(50, 90))
     log = [answer_of([1, 2], story), answer_of([5], list(range(200, 203))), answer_of([3], story)]
     # The current answer is in the cache too, as on vLLM.
-    [told] = tallied(log, (4,), SuffixSetting(24, cached + 1, 1.0, 0.1))
+    [told] = tallied(log, (4,), SuffixSettings(24, cached + 1, 1.0, 0.1))
     assert bool(told.drafted[2]) is drafted
 
 
 def test_a_setting_is_named_by_what_is_not_the_default() -> None:
-    assert SuffixSetting(24, 10_000, 1.0, 0.1).name == "suffix"
-    assert SuffixSetting(64, 0, 2.0, 0.1).name == "suffix depth 64 factor 2 own text only"
+    assert SuffixSetting(SuffixSettings()).name == "suffix"
+    told = SuffixSetting(SuffixSettings(64, 0, 2.0))
+    assert told.name == "suffix depth 64 factor 2 own text only"

@@ -3,14 +3,14 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from outrider.engine.drafting.lookup.suffix_settings import SuffixSettings
 from outrider.errors import InvalidSetting
 from outrider.records.validation import LONGEST_DRAFT
 
 MOST_VALUES = 64
 """Values of one option, and settings in all: more are no comparison."""
 
-DEPTH, CACHED, FACTOR, CHANCE = 24, 10_000, 1.0, 0.1
-"""vLLM's defaults of suffix decoding: 0.33.0, config/speculative.py."""
+_SUFFIX = SuffixSettings()
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,10 +20,10 @@ class Grid:
     prompt_lookup_min: tuple[int, ...] = (2,)
     prompt_lookup_max: tuple[int, ...] = (5,)
     ngram_tie: tuple[str, ...] = ("recent",)
-    max_tree_depth: tuple[int, ...] = (DEPTH,)
-    max_cached_requests: tuple[int, ...] = (CACHED,)
-    max_spec_factor: tuple[float, ...] = (FACTOR,)
-    min_token_prob: tuple[float, ...] = (CHANCE,)
+    max_tree_depth: tuple[int, ...] = (_SUFFIX.max_tree_depth,)
+    max_cached_requests: tuple[int, ...] = (_SUFFIX.max_cached_requests,)
+    max_spec_factor: tuple[float, ...] = (_SUFFIX.max_spec_factor,)
+    min_token_prob: tuple[float, ...] = (_SUFFIX.min_token_prob,)
     warm_cache: bool = False
 
 

@@ -2,7 +2,7 @@
 
 from collections import deque
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import ClassVar
 
 import numpy as np
@@ -12,51 +12,47 @@ from outrider.engine.compiling import compiled
 from outrider.engine.drafting.lookup.suffix_draft import draft
 from outrider.engine.drafting.lookup.suffix_forest import SuffixForest, extend
 from outrider.engine.drafting.lookup.suffix_nodes import Forest
+from outrider.engine.drafting.lookup.suffix_settings import SuffixSettings
 from outrider.replay.answer import TokenIds
 from outrider.replay.batch import AnswerBatch
 from outrider.replay.lookup.base import Runs
-from outrider.replay.lookup.grid import CACHED, CHANCE, DEPTH, FACTOR, Grid
+from outrider.replay.lookup.grid import Grid
 
 _NO_TEXT = -1
 
 
 @dataclass(frozen=True, slots=True)
 class SuffixSetting:
-    """Suffix decoding's settings, as vLLM names them without `suffix_decoding_`."""
+    """Suffix decoding with its settings."""
 
     method: ClassVar[str] = "suffix"
 
-    max_tree_depth: int
-    max_cached_requests: int
-    max_spec_factor: float
-    min_token_prob: float
+    settings: SuffixSettings
 
     @property
     def name(self) -> str:
         """The method, and what is not as vLLM has it by default."""
-        told = {
-            f"depth {self.max_tree_depth}": self.max_tree_depth != DEPTH,
-            f"factor {self.max_spec_factor:g}": self.max_spec_factor != FACTOR,
-            f"chance {self.min_token_prob:g}": self.min_token_prob != CHANCE,
-            f"{self.max_cached_requests} cached" if self.max_cached_requests else "own text only": (
-                self.max_cached_requests != CACHED
+        ours, default = self.settings, SuffixSettings()
+        cached = ours.max_cached_requests
+        told = (
+            (f"depth {ours.max_tree_depth}", ours.max_tree_depth != default.max_tree_depth),
+            (f"factor {ours.max_spec_factor:g}", ours.max_spec_factor != default.max_spec_factor),
+            (f"chance {ours.min_token_prob:g}", ours.min_token_prob != default.min_token_prob),
+            (
+                f"{cached} cached" if cached else "own text only",
+                cached != default.max_cached_requests,
             ),
-        }
-        return " ".join(["suffix", *(text for text, other in told.items() if other)])
+        )
+        return " ".join(["suffix", *(text for text, other in told if other)])
 
     @property
     def server_keys(self) -> Mapping[str, int | float | str]:
         """All of them, under vLLM's names."""
-        return {
-            "suffix_decoding_max_tree_depth": self.max_tree_depth,
-            "suffix_decoding_max_cached_requests": self.max_cached_requests,
-            "suffix_decoding_max_spec_factor": self.max_spec_factor,
-            "suffix_decoding_min_token_prob": self.min_token_prob,
-        }
+        return {f"suffix_decoding_{name}": value for name, value in asdict(self.settings).items()}
 
     def start(self) -> "SuffixPass":
         """Begin with no answer cached."""
-        return SuffixPass(self)
+        return SuffixPass(self.settings)
 
 
 @dataclass(slots=True, eq=False)
@@ -69,13 +65,13 @@ class SuffixPass:
 
     ordered: ClassVar[bool] = True
 
-    setting: SuffixSetting
+    settings: SuffixSettings
     _forest: SuffixForest = field(init=False)
     _shared_root: int = field(init=False)
     _cached: deque[int] = field(default_factory=deque, init=False)
 
     def __post_init__(self) -> None:
-        self._forest = SuffixForest(self.setting.max_tree_depth)
+        self._forest = SuffixForest(self.settings.max_tree_depth)
         self._shared_root = self._forest.plant()
 
     def runs(self, batch: AnswerBatch, ks: tuple[int, ...]) -> Runs:
@@ -93,18 +89,18 @@ class SuffixPass:
         return found
 
     def _answer(self, batch: AnswerBatch, answer: int, ks: NDArray[np.int64], found: Runs) -> None:
-        forest, setting = self._forest, self.setting
+        forest, settings = self._forest, self.settings
         start, end = int(batch.starts[answer]), int(batch.starts[answer + 1])
         prompt = int(batch.outputs[answer]) - start
         root = forest.plant()
         text = forest.open_text(root)
         forest.reserve(text, end - start)
         shared = _NO_TEXT
-        if setting.max_cached_requests:
+        if settings.max_cached_requests:
             shared = forest.open_text(self._shared_root)
             forest.reserve(shared, end - start - prompt)
             self._cached.append(shared)
-            while len(self._cached) > setting.max_cached_requests:
+            while len(self._cached) > settings.max_cached_requests:
                 forest.close_text(self._cached.popleft(), keep_tree=True)
         begins = np.ones(len(ks), np.int64)
         while not _replay(
@@ -117,8 +113,8 @@ class SuffixPass:
             int(batch.max_tokens[answer]),
             ks,
             begins,
-            np.float32(setting.max_spec_factor),
-            np.float32(setting.min_token_prob),
+            np.float32(settings.max_spec_factor),
+            np.float32(settings.min_token_prob),
             found.matching[:, start:end],
             found.available[:, start:end],
         ):
@@ -134,7 +130,7 @@ def suffix_settings(grid: Grid) -> Iterator[SuffixSetting]:
         for factor in grid.max_spec_factor:
             for least in grid.min_token_prob:
                 for cached in sizes:
-                    yield SuffixSetting(depth, cached, factor, least)
+                    yield SuffixSetting(SuffixSettings(depth, cached, factor, least))
 
 
 @compiled()
