@@ -103,18 +103,16 @@ def test_a_step_cost_that_eats_the_gain_says_that_none_pays(run: Run, log: Path)
 
 def test_a_cheap_step_pays_and_its_flags_are_those_of_the_server(run: Run, log: Path) -> None:
     done = run(
-        "replay", log, "--drafter", "suffix", "--k", 3, "--step-cost", "1,0", "--format", "md"
-    )
-    assert "Best is suffix at K = 3: predicted" in done.out
+        "replay", log, "--drafter", "suffix", "--k", 3, "--step-cost", "1,0", "--format", "md",
+        "--suffix-decoding-max-spec-factor", "2",
+    )  # fmt: skip
+    assert "Best is suffix factor 2 at K = 3: predicted" in done.out
     line = next(line for line in done.out.splitlines() if "--speculative-config" in line)
     config = json.loads(line[line.index("{") : line.rindex("}") + 1].replace("\\", ""))
     assert config == {
         "method": "suffix",
         "num_speculative_tokens": 3,
-        "suffix_decoding_max_tree_depth": 24,
-        "suffix_decoding_max_cached_requests": 10_000,
-        "suffix_decoding_max_spec_factor": 1.0,
-        "suffix_decoding_min_token_prob": 0.1,
+        "suffix_decoding_max_spec_factor": 2.0,
     }
 
 

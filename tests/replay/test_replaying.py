@@ -123,7 +123,7 @@ def test_times_out_of_order_and_texts_are_noted() -> None:
     facts = work.facts
     assert (facts.answers, facts.tokens, facts.retokenized, facts.without_end) == (4, 8, 2, 0)
     assert (facts.unsorted, facts.first_unsorted) == (2, Place("log", 2))
-    _, text_told, order_told = caveats_of(facts, settings, "tokenizer.json")
+    *_, text_told, order_told = caveats_of(facts, settings, "tokenizer.json")
     assert text_told.startswith("2 of 4 answers were logged as text and cut into tokens by tok")
     assert "first log:2: the cache of earlier answers learns in the order of the log" in order_told
 

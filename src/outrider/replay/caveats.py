@@ -10,12 +10,23 @@ EXACT = (
     " says next. The first token of an answer comes from the prefill and is in no step."
 )
 
+CHOSEN_HERE = (
+    "Settings and K are compared on the very answers that they were chosen by: where answers are"
+    " few, the best looks better than it is."
+)
+RUNNERS = (
+    "Of several matches vLLM's V2 runner takes the most recent and fills every draft up to K, its V1"
+    " runner takes the earliest and fills nothing (--ngram-tie)."
+)
+
 
 def caveats_of(
     facts: Facts, settings: Sequence[LookupSetting], tokenizer: str | None
 ) -> tuple[str, ...]:
     """Return the sentences that go with the figures, those on this log's own traits last."""
-    told = [EXACT]
+    told = [EXACT, CHOSEN_HERE]
+    if any(each.method == "ngram" for each in settings):
+        told.append(RUNNERS)
     if facts.retokenized:
         told.append(
             f"{facts.retokenized:,} of {facts.answers:,} answers were logged as text and cut into"

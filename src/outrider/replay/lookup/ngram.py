@@ -23,9 +23,9 @@ _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)
 class NgramPass:
     """Drafts as the engine's n-gram drafter of the same settings: see its rule there.
 
-    For each n a table maps the n-grams so far to where the last of them (or, for the tie rule
-    `earliest`, the first) ended, so that a position costs the same after 100 and 100,000 tokens.
-    Entries are compared token by token: no two n-grams are ever taken for one.
+    For each n a table maps n-grams to where the first and the last of them ended, so that a
+    position costs the same after 100 and 100,000 tokens. Entries are compared token by token: no
+    two n-grams are ever taken for one.
     """
 
     method: ClassVar[str] = "ngram"
@@ -66,7 +66,7 @@ class NgramPass:
             self.prompt_lookup_max,
             self.tie == "earliest",
             max(ks),
-            np.empty((sizes, 1 << bits), np.int32),
+            np.empty((sizes, 1 << bits, 2), np.int32),
             matching[0],
             available[0],
         )
@@ -97,9 +97,10 @@ def _scan_all(
         bits = 6
         while (1 << bits) < 2 * (end - start):
             bits += 1
-        for row in range(tables.shape[0]):
-            for slot in range(1 << bits):
-                tables[row, slot] = 0
+        used = tables[:, : 1 << bits]
+        for row in range(used.shape[0]):
+            for slot in range(used.shape[1]):
+                used[row, slot, 0] = used[row, slot, 1] = 0
         _scan(
             tokens[start:end],
             outputs[answer] - start,
@@ -107,7 +108,7 @@ def _scan_all(
             longest,
             earliest,
             most,
-            tables,
+            used,
             np.uint64(64 - bits),
             matching[start:end],
             available[start:end],
@@ -129,15 +130,13 @@ def _scan(
 ) -> None:
     """Fill `matching` and `available` at each output position but the first.
 
-    A slot holds 1 + the place where an n-gram ended, 0 if free.
+    A slot holds 1 + the places where an n-gram ended first and last, 0 if free. An n-gram that is
+    new with its shorter one is not entered: it is read off the text once the shorter one, of which
+    it is the first, comes again. So where little repeats itself a token costs one look-up or two.
     """
-    mask = (np.int64(1) << np.int64(np.uint64(64) - shift)) - 1
-    found = 0
     for last in range(tokens.size - 1):
-        # What ended one place earlier with n - 1 tokens of their own is new with one more.
-        may_match = max(shortest, found + 1)
-        found = 0
         match = last
+        shorter = np.int64(-1)
         hashed = np.uint64(0)
         for n in range(1, min(longest, last + 1) + 1):
             hashed = (hashed ^ np.uint64(tokens[last + 1 - n])) * _MULTIPLIER
@@ -145,19 +144,18 @@ def _scan(
                 continue
             table = tables[n - shortest]
             # The upper bits of the product depend on all tokens.
-            slot = np.int64(hashed >> shift)
-            while table[slot]:
-                end = table[slot] - 1
-                same = 0 if n <= may_match else n + 1
-                while same < n and tokens[end - same] == tokens[last - same]:
-                    same += 1
-                if same == n:
-                    found = n
-                    match = end
-                    break
-                slot = (slot + 1) & mask
-            if not (earliest and table[slot]):
-                table[slot] = last + 1
+            slot = _slot_of(table, tokens, last, n, np.int64(hashed >> shift))
+            if table[slot, 1]:
+                first, recent = np.int64(table[slot, 0] - 1), np.int64(table[slot, 1] - 1)
+            elif shorter >= n - 1 and tokens[shorter + 1 - n] == tokens[last + 1 - n]:
+                first = recent = shorter
+                table[slot, 0] = first + 1
+            else:
+                table[slot, 0] = table[slot, 1] = last + 1
+                break
+            table[slot, 1] = last + 1
+            match = first if earliest else recent
+            shorter = first
         if last < prompt_tokens or match == last:
             continue
         drafted = min(most, last - match)
@@ -170,6 +168,21 @@ def _scan(
             accepted += 1
         matching[last + 1] = accepted
         available[last + 1] = drafted
+
+
+@compiled()
+def _slot_of(table: NDArray[np.int32], tokens: TokenIds, last: int, n: int, home: int) -> int:
+    """Return the slot of the n-gram that ends at `last`, or the free one where it belongs."""
+    slot = home
+    while table[slot, 1]:
+        end = table[slot, 1] - 1
+        same = 0
+        while same < n and tokens[end - same] == tokens[last - same]:
+            same += 1
+        if same == n:
+            break
+        slot = (slot + 1) & (table.shape[0] - 1)
+    return slot
 
 
 def ngram_settings(grid: Grid) -> Iterator[NgramPass]:

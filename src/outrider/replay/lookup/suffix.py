@@ -47,8 +47,13 @@ class SuffixSetting:
 
     @property
     def server_keys(self) -> Mapping[str, int | float | str]:
-        """All of them, under vLLM's names."""
-        return {f"suffix_decoding_{name}": value for name, value in asdict(self.settings).items()}
+        """What is not as vLLM has it by default, under vLLM's names."""
+        default = asdict(SuffixSettings())
+        return {
+            f"suffix_decoding_{name}": value
+            for name, value in asdict(self.settings).items()
+            if value != default[name]
+        }
 
     def start(self) -> "SuffixPass":
         """Begin with no answer cached."""
