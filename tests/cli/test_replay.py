@@ -137,6 +137,8 @@ def test_the_page_has_the_settings(run: Run, log: Path, tmp_path: Path) -> None:
         (["--jobs", "0"], "--jobs 0"),
         (["--vocab-size", "0"], "--vocab-size 0"),
         (["--step-cost", "cheap"], "--step-cost cheap"),
+        (["--step-cost", "1:12ms"], "without the cost of K = 0"),
+        (["--step-cost", "0:1,9:2", "--k", "1:3"], "at least one of K = 1, 2, 3"),
         (["--tokenizer", "missing/tokenizer.json"], "which does not exist"),
         (["--from", "text"], "no answer to replay in 62 records"),
     ],
@@ -160,3 +162,11 @@ def test_a_log_of_text_says_that_its_tokens_are_a_tokenizers(
         assert "1 of 1 answers were logged as text and cut into" in done.out
         # Bytes are tokens here: all but the first letters of the copy are found in the prompt.
         assert "over 1 answer," in " ".join(done.out.split())
+
+
+def test_a_log_of_single_tokens_has_no_step_to_replay(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "short.jsonl"
+    path.write_text(json.dumps({"prompt_token_ids": [1, 2], "completion_token_ids": [3]}) + "\n")
+    done = run("replay", path)
+    assert done.exit_code == 3
+    assert "each answer is of one token, which comes from the prefill" in done.err

@@ -1,7 +1,11 @@
 """The replay of what the engine said is what the engine did, step for step."""
 
+import io
+import json
 from collections.abc import Callable
+from pathlib import Path
 
+import httpx2
 import numpy as np
 import pytest
 import torch
@@ -19,6 +23,7 @@ from outrider.engine.sampling import SamplingParameters
 from outrider.records.request import StepRecord
 from outrider.replay.answer import LoggedAnswer
 from outrider.replay.batch import AnswerBatch
+from outrider.replay.logs.reading import LogReader
 from outrider.replay.lookup.base import LookupPass
 from outrider.replay.lookup.ngram import NgramPass
 from outrider.replay.lookup.suffix import SuffixPass
@@ -136,3 +141,21 @@ def test_answers_drawn_without_speculation_replay_to_the_acceptance_of_a_live_ru
         # Of five comparisons one in 3,000 runs of other seeds would fail.
         assert abs(replay_counts.mean() - live_counts.mean()) < 4 * error
     assert told.histograms.sum() > 3_000
+
+
+def test_answers_of_a_real_model_replay_to_the_steps_of_its_live_runs() -> None:
+    cases = Path(__file__).parent / "cases"
+    with httpx2.Client() as http:
+        log = [
+            logged
+            for _, logged in LogReader().read(
+                [str(cases / "smollm2.jsonl")], stdin=io.BytesIO(), http=http
+            )
+            if isinstance(logged, LoggedAnswer)
+        ]
+    live_steps = [json.loads(line) for line in (cases / "smollm2-live.jsonl").open()]
+    assert len(log) == len(live_steps) == 24
+    for k in (1, 2, 4, 8):
+        told = replayed(log, k, NgramPass(2, 5, "recent"))
+        for place, each in enumerate(live_steps):
+            check_counts(told, place, [*zip(*each["steps"][str(k)], strict=True)])

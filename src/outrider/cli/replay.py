@@ -4,7 +4,7 @@ import io
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, BinaryIO
 
 import httpx2
 import typer
@@ -21,6 +21,7 @@ from outrider.records.sources.addresses import without_password
 from outrider.replay.caveats import caveats_of
 from outrider.replay.logs.reading import LogReader
 from outrider.replay.logs.registry import log_format
+from outrider.replay.logs.text_encoder import TextEncoder
 from outrider.replay.logs.tokenizer_files import read_text_encoder
 from outrider.replay.lookup.grid import Grid, chosen, numbers, whole_numbers
 from outrider.replay.lookup.registry import LOOKUPS, lookup_settings
@@ -140,7 +141,7 @@ def replay(
     reader = LogReader(
         encoder=encoder,
         forced=None if from_name is None else log_format(from_name),
-        vocabulary_tokens=_vocabulary(vocab_size, encoder and encoder.vocabulary_tokens),
+        vocabulary_tokens=_vocabulary(vocab_size, encoder),
     )
     work = Replay(settings, ks, by=keys, jobs=_jobs(jobs))
     with httpx2.Client(timeout=TIMEOUT_S, follow_redirects=True) as http:
@@ -172,15 +173,17 @@ def _listed(names: Sequence[str] | None) -> tuple[str, ...]:
     return tuple(name for some in names or () for name in some.split(","))
 
 
-def _stdin() -> "io.BufferedIOBase":
+def _stdin() -> BinaryIO:
     # There is no standard input at all where it was closed.
     return io.BytesIO() if sys.stdin is None else sys.stdin.buffer
 
 
-def _vocabulary(asked: int | None, tokenizers: int | None) -> int | None:
+def _vocabulary(asked: int | None, encoder: TextEncoder | None) -> int | None:
     if asked is not None and asked < 1:
         raise InvalidSetting(f"--vocab-size {asked}", "at least 1", "leave it out")
-    return tokenizers if asked is None else asked
+    if asked is None and encoder is not None:
+        return encoder.vocabulary_tokens
+    return asked
 
 
 def _jobs(jobs: int | None) -> int:

@@ -15,8 +15,8 @@ CHOSEN_HERE = (
     " few, the best looks better than it is."
 )
 RUNNERS = (
-    "Of several matches vLLM's V2 runner takes the most recent and fills every draft up to K, its V1"
-    " runner takes the earliest and fills nothing (--ngram-tie)."
+    "Of several matches vLLM's V2 runner takes the most recent, and fills every draft up to K; its"
+    " V1 runner takes the earliest and fills nothing (--ngram-tie)."
 )
 
 

@@ -132,10 +132,12 @@ def test_csv_rows_hold_lists_and_texts_that_span_lines(tmp_path: Path) -> None:
         "prompt_token_ids,completion_token_ids,prompt,completion,kind\n"
         '"[1, 2]","[3, 4]",,,ids\n'
         ',,"two\nlines","yes, ""so""",text\n'
+        ",,2 + 2?,4,text\n"
     )
-    (first, one), (second, two) = read(LogReader(encoder=Letters()), path)
+    (first, one), (second, two), (_, three) = read(LogReader(encoder=Letters()), path)
     assert ids(one) == ([1, 2], [3, 4])
     assert said(two) == ("two\nlines", 'yes, "so"')
+    assert said(three) == ("2 + 2?", "4")
     assert (first.line, second.line) == (2, 4)
     assert answer(two).tags == {"kind": "text"}
 

@@ -15,7 +15,7 @@ from outrider.records.sources.envelope import is_wrapped, unwrapped
 from outrider.records.sources.framing import framed
 from outrider.records.sources.opening import OpenSource, Visited, open_sources
 from outrider.replay.logs.base import Entry
-from outrider.replay.logs.fields import COMPLETION_IDS, COMPLETION_TEXT, MESSAGES
+from outrider.replay.logs.fields import COMPLETION_IDS, COMPLETION_TEXT, MESSAGES, PROMPT_TEXT
 
 Placed: TypeAlias = Entry | tuple[Place, BadRecord | NoMetrics]
 
@@ -24,6 +24,7 @@ _ROWS_AT_ONCE = 64
 _LONGEST_CELL = 1 << 26
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
 _NO_TAGS: Mapping[str, TagValue] = MappingProxyType({})
+_TEXTS = frozenset((*PROMPT_TEXT, *COMPLETION_TEXT))
 _COLUMNS = frozenset((*COMPLETION_IDS, *COMPLETION_TEXT, *MESSAGES))
 
 
@@ -85,15 +86,15 @@ def _csv(document: TextDocument) -> Iterator[Placed]:
             yield Place(source, rows.line_num), BadRecord(f"not CSV: {error}")
             continue
         place = Place(source, rows.line_num)
-        if row.get(None) is not None:  # type: ignore[call-overload]
+        if row.get(None) is not None:
             yield place, BadRecord("more cells than columns")
             continue
-        yield Entry(place, {n: _cell(v) for n, v in row.items() if v}, _NOTHING, _NO_TAGS)
+        yield Entry(place, {n: _cell(n, v) for n, v in row.items() if v}, _NOTHING, _NO_TAGS)
 
 
-def _cell(text: str) -> Any:
+def _cell(column: str, text: str) -> Any:
     """Return the list or number that a cell holds, else its text."""
-    if text[:1] in "[{-0123456789":
+    if text[:1] in ("[{" if column in _TEXTS else "[{-0123456789"):
         try:
             return decoded(text)
         except NotJson:

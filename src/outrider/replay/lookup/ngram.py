@@ -135,7 +135,7 @@ def _scan(
     it is the first, comes again. So where little repeats itself a token costs one look-up or two.
     """
     for last in range(tokens.size - 1):
-        match = last
+        match = np.int64(last)
         shorter = np.int64(-1)
         hashed = np.uint64(0)
         for n in range(1, min(longest, last + 1) + 1):
@@ -171,7 +171,9 @@ def _scan(
 
 
 @compiled()
-def _slot_of(table: NDArray[np.int32], tokens: TokenIds, last: int, n: int, home: int) -> int:
+def _slot_of(
+    table: NDArray[np.int32], tokens: TokenIds, last: int, n: int, home: np.int64
+) -> np.int64:
     """Return the slot of the n-gram that ends at `last`, or the free one where it belongs."""
     slot = home
     while table[slot, 1]:

@@ -1,9 +1,11 @@
 """Builds the report on a replay: the settings side by side, then each as if it had run."""
 
+from collections.abc import Collection as Collection_
 from collections.abc import Sequence
 from dataclasses import replace
 
 from outrider.acceptance.step_cost import StepCost
+from outrider.errors import InvalidSetting, NothingUsable
 from outrider.records.collecting import Collection
 from outrider.report.acceptance.building import build_acceptance_report
 from outrider.report.acceptance.document import AcceptanceReport, SegmentReport
@@ -27,13 +29,23 @@ def build_replay_report(
     caveats: Sequence[str],
     every_k: bool,
 ) -> AcceptanceReport:
-    """Build the report; its segments are of every K that was replayed, or of the best ones only."""
+    """Build the report; its segments are of every K that was replayed, or of the best ones only.
+
+    Raises InvalidSetting for a step cost without that of a plain step or of any K that was
+    replayed, NothingUsable for a log without a decode step.
+    """
+    _check_cost(step_cost, step_cost_text, {key[2] for key in collection.cells})
 
     def findings_by(names: Sequence[str]) -> ReplayFindings:
         found = find_replay(
             collection, by=names, step_cost=step_cost, server_keys=server_keys, caveats=caveats
         )
-        assert found is not None, "nothing was replayed"
+        if found is None:
+            raise NothingUsable(
+                "no decode step: each answer is of one token, which comes from the prefill",
+                "at least one answer of two tokens or more",
+                "replay another log",
+            )
         return found
 
     best = findings_by(())
@@ -51,6 +63,23 @@ def build_replay_report(
         notes=(*report.notes, *(() if every_k else _note(findings))),
         replay=findings,
     )
+
+
+def _check_cost(step_cost: StepCost | None, text: str | None, ks: Collection_[int]) -> None:
+    if step_cost is None:
+        return
+    if step_cost.cost(0) is None:
+        raise InvalidSetting(
+            f"--step-cost {text} without the cost of K = 0, a plain step",
+            "that and the cost of at least one K that is replayed",
+            "add it, as 0:12ms",
+        )
+    if all(step_cost.cost(k) is None for k in ks):
+        raise InvalidSetting(
+            f"--step-cost {text} without the cost of any K that is replayed",
+            f"that of at least one of K = {', '.join(map(str, sorted(ks)))}",
+            "add it, or choose another --k",
+        )
 
 
 def _at_best_k(collection: Collection, findings: ReplayFindings) -> Collection:
