@@ -1,14 +1,15 @@
 """How fast logged answers are replayed, beside loops that ask a drafter step by step.
 
-    python -m benchmarks.replay_speed LOG.jsonl [--tokens 200000] [--rounds 5] [--arctic PYTHON]
+    python -m benchmarks.replay_speed LOG.jsonl [--tokens 500000] [--rounds 5] [--arctic PYTHON]
 
-The log has token ids, see docs/replay.md; it is repeated until there are so many output tokens.
-Round by round, on one core: n-gram lookup at K = 5, and at K = 1 to 16 together; suffix decoding at
-K = 5, with and without a cache of earlier answers, and at K = 1 to 16 together; the loops of the
-engine's own structures, called from Python at each step. With `--arctic`, an interpreter that has
-arctic-inference 0.3.0 runs the same loop with that, and its drafts are compared. Prints output
-tokens per second, medians with their range, each setting's compilation done before. Reading
-the log is timed on its own.
+The log has token ids, see docs/replay.md. For n-gram lookup, which looks at one answer alone, it is
+repeated until there are so many output tokens; suffix decoding, which learns, gets it once. Round
+by round, on one core: n-gram lookup at K = 5, and at K = 1 to 16 together; suffix decoding at
+K = 5, with and without a cache of earlier answers, and at K = 1 to 16 together; loops that call the
+engine's own structures from Python at each step. With `--arctic`, an interpreter that has
+arctic-inference 0.3.0 runs the same loop with that, and its steps must be the same. Prints output
+tokens per second, medians with their range; what is compiled was so before. Reading the log is
+timed on its own.
 """
 
 import argparse
@@ -76,42 +77,47 @@ def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("log", type=Path)
-    parser.add_argument("--tokens", type=int, default=200_000)
+    parser.add_argument("--tokens", type=int, default=500_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--arctic", type=Path)
     asked = parser.parse_args()
-    answers = repeated(read(asked.log), asked.tokens)
-    batch = AnswerBatch.of(answers)
-    outputs = int(batch.completion_lengths.sum())
-    print(f"{len(answers):,} answers, {outputs:,} output tokens, {batch.tokens.size:,} in all")
+    answers = read(asked.log)
+    batch, long = AnswerBatch.of(answers), AnswerBatch.of(repeated(answers, asked.tokens))
     ngram = NgramPass(2, 5, "recent")
     cached, alone = (
         SuffixSetting(SuffixSettings(max_cached_requests=size)) for size in (10_000, 0)
     )
-    named: list[tuple[str, Callable[[], object]]] = [
-        (f"n-gram, K = {K}", lambda: replay(ngram, batch, (K,))),
-        ("n-gram, K = 1 to 16", lambda: replay(ngram, batch, EVERY_K)),
-        ("n-gram, a call per step from Python", lambda: ngram_loop(batch)),
-        (f"suffix, K = {K}", lambda: replay(cached, batch, (K,))),
-        (f"suffix, K = {K}, own text only", lambda: replay(alone, batch, (K,))),
-        ("suffix, K = 1 to 16", lambda: replay(cached, batch, EVERY_K)),
-        ("suffix, a call per step from Python", lambda: suffix_loop(batch, 10_000)),
+    named: list[tuple[str, AnswerBatch, Callable[[AnswerBatch], object]]] = [
+        (f"n-gram, K = {K}", long, lambda log: replay(ngram, log, (K,))),
+        ("n-gram, K = 1 to 16", long, lambda log: replay(ngram, log, EVERY_K)),
+        ("n-gram, a call per step from Python", batch, ngram_loop),
+        (f"suffix, K = {K}", batch, lambda log: replay(cached, log, (K,))),
+        (f"suffix, K = {K}, own text only", batch, lambda log: replay(alone, log, (K,))),
+        ("suffix, K = 1 to 16", batch, lambda log: replay(cached, log, EVERY_K)),
+        ("suffix, a call per step from Python", batch, lambda log: suffix_loop(log, 10_000)),
     ]
-    for _, run in named:
-        run()
+    for _, log, run in named:
+        run(log)
     speeds: dict[str, list[float]] = {}
     for _ in range(asked.rounds):
-        for name, run in named:
+        for name, log, run in named:
             begin = time.perf_counter()
-            run()
-            speeds.setdefault(name, []).append(outputs / (time.perf_counter() - begin))
+            run(log)
+            speeds.setdefault(name, []).append(outputs(log) / (time.perf_counter() - begin))
         if asked.arctic:
             for size, label in ((10_000, ""), (0, ", own text only")):
                 seconds = arctic(batch, asked.arctic, size)
-                speeds.setdefault(f"arctic-inference loop{label}", []).append(outputs / seconds)
+                speeds.setdefault(f"arctic-inference loop{label}", []).append(
+                    outputs(batch) / seconds
+                )
     for name, each in speeds.items():
         low, high = min(each), max(each)
         print(f"{name:38} {statistics.median(each):>12,.0f} tokens/s ({low:,.0f} to {high:,.0f})")
+
+
+def outputs(batch: AnswerBatch) -> int:
+    """Return the output tokens of a batch."""
+    return int(batch.completion_lengths.sum())
 
 
 def read(path: Path) -> list[LoggedAnswer]:
@@ -125,7 +131,9 @@ def read(path: Path) -> list[LoggedAnswer]:
         ]
     tokens = sum(len(each.prompt) + len(each.completion) for each in found)
     seconds = time.perf_counter() - begin
-    print(f"read {tokens:,} tokens at {tokens / seconds:,.0f} tokens/s")
+    told = sum(len(each.completion) for each in found)
+    print(f"{len(found):,} answers, {told:,} output tokens, {tokens:,} in all")
+    print(f"{'reading, prompts too':38} {tokens / seconds:>12,.0f} tokens/s")
     return found
 
 

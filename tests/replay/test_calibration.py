@@ -153,7 +153,9 @@ def test_answers_of_a_real_model_replay_to_the_steps_of_its_live_runs() -> None:
             )
             if isinstance(logged, LoggedAnswer)
         ]
-    live_steps = [json.loads(line) for line in (cases / "smollm2-live.jsonl").open()]
+    live_steps = [
+        json.loads(line) for line in (cases / "smollm2-live.jsonl").read_text().splitlines()
+    ]
     assert len(log) == len(live_steps) == 24
     for k in (1, 2, 4, 8):
         told = replayed(log, k, NgramPass(2, 5, "recent"))
