@@ -3,6 +3,7 @@
 import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import httpx2
@@ -29,6 +30,7 @@ from outrider.replay.lookup.ngram import NgramPass
 from outrider.replay.lookup.suffix import SuffixPass
 from outrider.replay.walk import Tally, tally
 
+CASES = Path(__file__).parent / "cases"
 VOCABULARY = 12
 END = 11
 
@@ -143,21 +145,30 @@ def test_answers_drawn_without_speculation_replay_to_the_acceptance_of_a_live_ru
     assert told.histograms.sum() > 3_000
 
 
-def test_answers_of_a_real_model_replay_to_the_steps_of_its_live_runs() -> None:
-    cases = Path(__file__).parent / "cases"
+def logged_in(name: str) -> list[LoggedAnswer]:
     with httpx2.Client() as http:
-        log = [
-            logged
-            for _, logged in LogReader().read(
-                [str(cases / "smollm2.jsonl")], stdin=io.BytesIO(), http=http
-            )
-            if isinstance(logged, LoggedAnswer)
-        ]
+        found = LogReader().read([str(CASES / name)], stdin=io.BytesIO(), http=http)
+        return [logged for _, logged in found if isinstance(logged, LoggedAnswer)]
+
+
+def test_answers_of_a_real_model_replay_to_the_steps_of_its_live_runs() -> None:
+    log = logged_in("smollm2.jsonl")
     live_steps = [
-        json.loads(line) for line in (cases / "smollm2-live.jsonl").read_text().splitlines()
+        json.loads(line) for line in (CASES / "smollm2-live.jsonl").read_text().splitlines()
     ]
     assert len(log) == len(live_steps) == 24
     for k in (1, 2, 4, 8):
         told = replayed(log, k, NgramPass(2, 5, "recent"))
         for place, each in enumerate(live_steps):
             check_counts(told, place, [*zip(*each["steps"][str(k)], strict=True)])
+
+
+@pytest.mark.parametrize("name", ["vllm-0.32-ids.json", "vllm-0.32-ids.sse"])
+def test_a_real_answer_of_vllm_replays_to_the_steps_that_it_told(name: str) -> None:
+    [answer] = logged_in(name)
+    metrics = json.loads((CASES / "vllm-0.32-ids.json").read_text())["metrics"]
+    told_by_vllm = metrics["speculative_decoding"]
+    # vLLM does not cut drafts to what fits max_tokens.
+    told = replayed([replace(answer, max_tokens=None)], 3, NgramPass(1, 3, "earliest"))
+    steps = zip(told_by_vllm["per_step_drafted"], told_by_vllm["per_step_accepted"], strict=True)
+    check_counts(told, 0, [*steps])

@@ -8,7 +8,7 @@ import pytest
 from tests.replay.logs.reading import answer, read, read_rows, reason
 
 from outrider.errors import UnreadableSource
-from outrider.records.reading import BadRecord, Place
+from outrider.records.reading import BadRecord, NoMetrics, Place
 from outrider.replay.logs import fields
 from outrider.replay.logs.reading import LogReader
 
@@ -131,3 +131,11 @@ def test_a_file_named_twice_is_read_once(tmp_path: Path) -> None:
     first, second = read(LogReader(), path, path)
     assert answer(first[1])
     assert reason(second[1]) == "the same file was read before"
+
+
+def test_an_error_in_place_of_an_answer_is_not_a_bad_record(tmp_path: Path) -> None:
+    failed, coded = read_rows(
+        tmp_path, {"error": {"message": "no", "code": 400}}, {"object": "error", "message": "no"}
+    )
+    assert isinstance(failed, NoMetrics)
+    assert isinstance(coded, NoMetrics)

@@ -6,7 +6,7 @@ from typing import BinaryIO
 
 import httpx2
 
-from outrider.records.reading import BadRecord, Place
+from outrider.records.reading import BadRecord, NoMetrics, Place
 from outrider.records.sources.opening import Visited, check_source
 from outrider.replay.answer import LoggedAnswer
 from outrider.replay.logs.base import Entry, LogFormat, Logged
@@ -53,6 +53,9 @@ class LogReader:
                 yield BadRecord(reason)
                 return
             found = self.forced or self._format_of(entry)
+            if found is None and (entry.value.get("error") or entry.value.get("object") == "error"):
+                yield NoMetrics("an error in place of an answer")
+                return
             if found is None:
                 names = ", ".join(map(repr, entry.value))[:_MOST_SHOWN]
                 yield BadRecord(f"no answer in an object with {names or 'nothing'}")
