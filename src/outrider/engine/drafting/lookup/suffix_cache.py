@@ -87,7 +87,7 @@ class SuffixCache:
             self._make_room(request, len(tokens))
         while True:
             length, score = catch_up_and_draft(
-                self.forest.arrays, request.text, request.answer, self._root,
+                *self.forest.arrays, request.text, request.answer, self._root,
                 request.prompt_tokens, tokens, room, self._factor, self._least,
             )  # fmt: skip
             if length >= 0:

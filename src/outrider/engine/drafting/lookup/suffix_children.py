@@ -61,6 +61,9 @@ def rise(forest: Forest, node: int) -> None:
     """Count one occurrence more."""
     nodes = forest.nodes
     count = nodes[node, COUNT] + 1
+    if nodes[node, PREVIOUS] < 0 and nodes[node, NEXT] < 0:
+        nodes[node, COUNT] = count
+        return
     head = forest.classes[nodes[node, CLASS], HEAD]
     before = nodes[head, PREVIOUS]
     joins = before >= 0 and nodes[before, COUNT] == count
@@ -86,6 +89,9 @@ def fall(forest: Forest, node: int) -> None:
     """Count one occurrence less, of two or more."""
     nodes = forest.nodes
     count = nodes[node, COUNT] - 1
+    if nodes[node, PREVIOUS] < 0 and nodes[node, NEXT] < 0:
+        nodes[node, COUNT] = count
+        return
     tail = forest.classes[nodes[node, CLASS], TAIL]
     after = nodes[tail, NEXT]
     _leave_class(forest, node)
@@ -137,6 +143,16 @@ def _leave_class(forest: Forest, node: int) -> None:
         classes[left, HEAD] = forest.nodes[node, NEXT]
     elif node == tail:
         classes[left, TAIL] = forest.nodes[node, PREVIOUS]
+
+
+@compiled()
+def leave_class_from_the_front(forest: Forest, node: int) -> None:
+    """Where those before it in its class have left already and all others will."""
+    classes = forest.classes
+    left = forest.nodes[node, CLASS]
+    if classes[left, TAIL] == node:
+        classes[left, HEAD] = forest.state[FREE_CLASS]
+        forest.state[FREE_CLASS] = left
 
 
 @compiled()

@@ -9,6 +9,7 @@ from outrider.engine.drafting.lookup.suffix_nodes import (
     COUNT,
     FIRST_CHILD,
     LENGTH,
+    MATCH,
     POOL_END,
     POOL_TOKEN,
     REST,
@@ -21,6 +22,10 @@ from outrider.engine.drafting.lookup.suffix_texts import rest_of
 
 ROUNDING = 1e-6
 """What the limit on a draft may lie below a whole number and still count as it."""
+SLACK = 0.01
+"""More than the sum of a draft's chances may be off by rounding."""
+
+Best = tuple[int, int, int, np.float32]
 
 
 @compiled()
@@ -37,16 +42,72 @@ def draft(
 
     For every match of the last m tokens of `local`, the draft is the likeliest path from there, at
     most `factor` x m tokens, as long as the chance of all its tokens together is at least `least`.
-    Its score is the sum of these chances; of equals the longest match counts. The draft from the
-    tree of all answers, below `shared_root` where this answer is the text `shared` or else -1,
-    has to score higher than that from the text's own.
-    """  # fmt: skip
-    own = _best_own(forest, local, room, factor, least)
-    other = _best_shared(forest, local, shared, shared_root, room, factor, least)
-    node, offset, most, score = own if own[3] >= other[3] else other
+    Its score is the sum of these chances, the highest counts; of equals the text's own, then the
+    one of the longest match. Others come from the tree of all answers, below `shared_root`, where
+    this answer is the text `shared` or else -1.
+    """
+    best = (-1, 0, 0, np.float32(0.0))
+    best = _better(forest, local, local, _match(forest, local), -1, room, factor, least, best)
+    longest = _match_of_all(forest, local, shared, shared_root)
+    best = _better(forest, local, shared, longest, shared_root, room, factor, least, best)
+    node, offset, most, score = best
     if score == 0:
         return 0, score
-    return _follow(forest, node, offset, room[:most], least)
+    return _follow(forest, node, offset, room[:most], least, np.float32(0.0))
+
+
+@compiled()
+def _better(
+    forest: Forest,
+    local: int,
+    text: int,
+    longest: int,
+    root: int,
+    room: NDArray[np.int32],
+    factor: np.float32,
+    least: np.float32,
+    best: Best,
+) -> Best:
+    """Return node, tokens beyond it, limit and score of the best draft of a tree, or else `best`.
+
+    Longest match first: a shorter one may draft no more, so that soon it cannot score higher.
+    """
+    texts, pool = forest.texts, forest.pool
+    end = texts[local, BASE] + texts[local, LENGTH]
+    known = 0 if text < 0 else texts[text, LENGTH]
+    known_end = 0 if text < 0 else texts[text, BASE] + known
+    for match in range(longest, 0, -1):
+        most = _limit(match, factor, room.size)
+        if most <= best[3]:
+            break
+        if match <= known:
+            node, offset = pool[known_end - match, POOL_END], 0
+        else:
+            node, offset = _descend(forest, root, end - match, end)
+        score = _follow(forest, node, offset, room[:most], least, best[3])[1]
+        if score > best[3]:
+            best = (node, offset, most, score)
+    return best
+
+
+@compiled()
+def _match_of_all(forest: Forest, local: int, shared: int, root: int) -> int:
+    """Return how many of the last tokens of `local` occur in the tree of all answers.
+
+    The answer `shared` itself does not count, but more of the history may occur in others.
+    """
+    length = forest.texts[local, LENGTH]
+    end = forest.texts[local, BASE] + length
+    longest = 0
+    if shared >= 0:
+        longest = _match(forest, shared)
+        if longest < forest.texts[shared, LENGTH]:
+            return min(longest, length - 1)
+    while longest + 1 < min(length, forest.depth):
+        if _descend(forest, root, end - longest - 1, end)[0] < 0:
+            break
+        longest += 1
+    return longest
 
 
 @compiled()
@@ -56,57 +117,20 @@ def _limit(match: int, factor: np.float32, room: int) -> int:
 
 
 @compiled()
-def _best_own(
-    forest: Forest, local: int, room: NDArray[np.int32], factor: np.float32, least: np.float32
-) -> tuple[int, int, int, np.float32]:
-    """Return node, tokens beyond it, limit and score of the best draft from the text itself."""
-    nodes, pool = forest.nodes, forest.pool
-    length = forest.texts[local, LENGTH]
-    end = forest.texts[local, BASE] + length
-    best = (-1, 0, 0, np.float32(0.0))
-    for match in range(1, min(length, forest.depth)):
-        node = pool[end - match, POOL_END]
-        if nodes[node, REST] >= 0:
-            break  # only here, where the text ends
-        most = _limit(match, factor, room.size)
-        score = _follow(forest, node, 0, room[:most], least)[1]
-        if score >= best[3]:
-            best = (node, 0, most, score)
-    return best
+def _match(forest: Forest, text: int) -> int:
+    """Return how many of the last tokens of a text occur elsewhere in its tree, or end there.
 
-
-@compiled()
-def _best_shared(
-    forest: Forest,
-    local: int,
-    shared: int,
-    shared_root: int,
-    room: NDArray[np.int32],
-    factor: np.float32,
-    least: np.float32,
-) -> tuple[int, int, int, np.float32]:
-    """Return the same from the tree of all answers."""  # fmt: skip
+    Since the last of them came, other texts may have come or gone.
+    """
     nodes, texts, pool = forest.nodes, forest.texts, forest.pool
-    length = texts[local, LENGTH]
-    end = texts[local, BASE] + length
-    known = 0 if shared < 0 else texts[shared, LENGTH]
-    known_end = 0 if shared < 0 else texts[shared, BASE] + known
-    best = (-1, 0, 0, np.float32(0.0))
-    for match in range(1, min(length, forest.depth)):
-        offset = 0
-        if match <= known:
-            node = pool[known_end - match, POOL_END]
-            if nodes[node, REST] >= 0:
-                break  # only here, where the answer ends
-        else:
-            node, offset = _descend(forest, shared_root, end - match, end)
-            if node < 0:
-                break
-        most = _limit(match, factor, room.size)
-        score = _follow(forest, node, offset, room[:most], least)[1]
-        if score >= best[3]:
-            best = (node, offset, most, score)
-    return best
+    end = texts[text, BASE] + texts[text, LENGTH]
+    most = min(texts[text, LENGTH], forest.depth - 1)
+    match = min(texts[text, MATCH], most)
+    while match > 0 and nodes[pool[end - match, POOL_END], REST] >= 0:
+        match -= 1
+    while match < most and nodes[pool[end - match - 1, POOL_END], REST] < 0:
+        match += 1
+    return match
 
 
 @compiled()
@@ -135,9 +159,17 @@ def _descend(forest: Forest, root: int, start: int, end: int) -> tuple[int, int]
 
 @compiled()
 def _follow(
-    forest: Forest, node: int, offset: int, room: NDArray[np.int32], least: np.float32
+    forest: Forest,
+    node: int,
+    offset: int,
+    room: NDArray[np.int32],
+    least: np.float32,
+    beaten: np.float32,
 ) -> tuple[int, np.float32]:
-    """Write the likeliest path from a node into `room`; return its length and its score."""
+    """Write the likeliest path from a node into `room`; return its length and its score.
+
+    It may end as soon as its score cannot become higher than `beaten`.
+    """  # fmt: skip
     nodes, pool = forest.nodes, forest.pool
     chance = np.float32(1.0)
     score = np.float32(0.0)
@@ -147,7 +179,7 @@ def _follow(
         if child < 0:
             return length, score
         chance *= np.float32(nodes[child, COUNT]) / np.float32(nodes[node, COUNT])
-        if chance < least:
+        if chance < least or score + chance * (room.size - length) + SLACK < beaten:
             return length, score
         room[length] = nodes[child, TOKEN]
         score += chance

@@ -25,8 +25,10 @@ COLUMNS = 12
 HEAD, TAIL = range(2)
 """Columns of a class: the first and the last of its nodes among their siblings."""
 
-BASE, LENGTH, CAPACITY, ROOT = range(4)
-"""Columns of a text: its place in `pool`, tokens, room for tokens, and the root of its tree."""
+BASE, LENGTH, CAPACITY, ROOT, MATCH = range(5)
+"""Columns of a text: its place in `pool`, tokens, room for tokens, the root of its tree, and how
+many of its last tokens occurred before when the last of them came."""
+TEXT_COLUMNS = 5
 
 POOL_TOKEN, POOL_END = range(2)
 """Columns of `pool`: a token, and the node of the longest substring that begins with it."""

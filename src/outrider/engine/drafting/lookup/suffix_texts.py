@@ -2,13 +2,21 @@
 
 from outrider.engine.compiling import compiled
 from outrider.engine.drafting.lookup.child_table import PARENT
-from outrider.engine.drafting.lookup.suffix_children import add_child, drop_child, fall, rise
+from outrider.engine.drafting.lookup.suffix_children import (
+    add_child,
+    drop_child,
+    fall,
+    leave_class_from_the_front,
+    rise,
+)
 from outrider.engine.drafting.lookup.suffix_nodes import (
     BASE,
     COUNT,
     DEPTH,
     FIRST_CHILD,
     LENGTH,
+    MATCH,
+    NEXT,
     POOL_END,
     POOL_TOKEN,
     REST,
@@ -18,6 +26,7 @@ from outrider.engine.drafting.lookup.suffix_nodes import (
     child_of,
     free_node,
     new_node,
+    withdraw,
 )
 
 
@@ -40,6 +49,7 @@ def append(forest: Forest, text: int, token: int) -> None:
     base, length, root = texts[text, BASE], texts[text, LENGTH], texts[text, ROOT]
     pool[base + length, POOL_TOKEN] = token
     texts[text, LENGTH] = length + 1
+    texts[text, MATCH] = 0
     for ended in range(min(length + 1, forest.depth)):
         start = base + length - ended
         node = root if ended == 0 else pool[start, POOL_END]
@@ -50,6 +60,7 @@ def append(forest: Forest, text: int, token: int) -> None:
             if nodes[child, REST] >= 0:
                 _open(forest, child)
             rise(forest, child)
+            texts[text, MATCH] = ended + 1
         elif ended > 0 and nodes[node, COUNT] == 1:
             # The others that came this way have left.
             nodes[node, REST] = length
@@ -86,18 +97,23 @@ def remove(forest: Forest, text: int) -> None:
 def clear(forest: Forest, root: int) -> None:
     """Give back all nodes of a tree, its root included; its texts are of no use any more."""
     nodes = forest.nodes
-    node = root
-    while True:
+    node = nodes[root, FIRST_CHILD]
+    while node >= 0:
         if nodes[node, FIRST_CHILD] >= 0:
             node = nodes[node, FIRST_CHILD]
             continue
-        if node == root:
-            free_node(forest, root)
-            return
-        parent = nodes[node, PARENT]
-        drop_child(forest, node)
+        parent, after = nodes[node, PARENT], nodes[node, NEXT]
+        withdraw(forest, node)
+        leave_class_from_the_front(forest, node)
         free_node(forest, node)
-        node = parent
+        nodes[parent, FIRST_CHILD] = after
+        if after >= 0:
+            node = after
+        elif parent == root:
+            break
+        else:
+            node = parent
+    free_node(forest, root)
 
 
 @compiled()
