@@ -97,10 +97,9 @@ def _scan_all(
         bits = 6
         while (1 << bits) < 2 * (end - start):
             bits += 1
-        used = tables[:, : 1 << bits]
-        for row in range(used.shape[0]):
-            for slot in range(used.shape[1]):
-                used[row, slot, 0] = used[row, slot, 1] = 0
+        for row in range(tables.shape[0]):
+            for slot in range(1 << bits):
+                tables[row, slot, 0] = tables[row, slot, 1] = 0
         _scan(
             tokens[start:end],
             outputs[answer] - start,
@@ -108,7 +107,7 @@ def _scan_all(
             longest,
             earliest,
             most,
-            used,
+            tables,
             np.uint64(64 - bits),
             matching[start:end],
             available[start:end],
@@ -116,7 +115,7 @@ def _scan_all(
 
 
 @compiled()
-def _scan(
+def _scan(  # noqa: C901  one loop over the text
     tokens: TokenIds,
     prompt_tokens: int,
     shortest: int,
@@ -134,6 +133,7 @@ def _scan(
     new with its shorter one is not entered: it is read off the text once the shorter one, of which
     it is the first, comes again. So where little repeats itself a token costs one look-up or two.
     """
+    mask = (np.int64(1) << np.int64(np.uint64(64) - shift)) - 1
     for last in range(tokens.size - 1):
         match = np.int64(last)
         shorter = np.int64(-1)
@@ -144,7 +144,15 @@ def _scan(
                 continue
             table = tables[n - shortest]
             # The upper bits of the product depend on all tokens.
-            slot = _slot_of(table, tokens, last, n, np.int64(hashed >> shift))
+            slot = np.int64(hashed >> shift)
+            while table[slot, 1]:
+                end = table[slot, 1] - 1
+                same = 0
+                while same < n and tokens[end - same] == tokens[last - same]:
+                    same += 1
+                if same == n:
+                    break
+                slot = (slot + 1) & mask
             if table[slot, 1]:
                 first, recent = np.int64(table[slot, 0] - 1), np.int64(table[slot, 1] - 1)
             elif shorter >= n - 1 and tokens[shorter + 1 - n] == tokens[last + 1 - n]:
@@ -158,7 +166,7 @@ def _scan(
             shorter = first
         if last < prompt_tokens or match == last:
             continue
-        drafted = min(most, last - match)
+        drafted = min(most, last - int(match))
         accepted = 0
         while (
             accepted < drafted
@@ -168,23 +176,6 @@ def _scan(
             accepted += 1
         matching[last + 1] = accepted
         available[last + 1] = drafted
-
-
-@compiled()
-def _slot_of(
-    table: NDArray[np.int32], tokens: TokenIds, last: int, n: int, home: np.int64
-) -> np.int64:
-    """Return the slot of the n-gram that ends at `last`, or the free one where it belongs."""
-    slot = home
-    while table[slot, 1]:
-        end = table[slot, 1] - 1
-        same = 0
-        while same < n and tokens[end - same] == tokens[last - same]:
-            same += 1
-        if same == n:
-            break
-        slot = (slot + 1) & (table.shape[0] - 1)
-    return slot
 
 
 def ngram_settings(grid: Grid) -> Iterator[NgramPass]:
