@@ -24,16 +24,17 @@ ALLOWED: Mapping[str, frozenset[str]] = MappingProxyType(
             "engine": "errors acceptance records",
             "server": "errors acceptance records engine",
             "bench": "errors acceptance records engine",
+            "replay": "errors acceptance records engine",
             "advice": "errors acceptance records",
             "report": "errors acceptance records advice",
             "__main__": "cli",
-            "cli": "errors acceptance records engine server bench advice report",
+            "cli": "errors acceptance records engine server bench replay advice report",
         }.items()
     }
 )
 """A part of the package, and the other parts that it may import."""
 
-WITHOUT_TORCH = ("acceptance", "records", "advice", "report")
+WITHOUT_TORCH = ("acceptance", "records", "advice", "report", "replay")
 
 
 def modules(root: Path) -> Iterator[tuple[str, Path]]:

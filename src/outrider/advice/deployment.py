@@ -2,9 +2,8 @@
 
 import json
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from outrider.errors import InvalidSetting
 from outrider.records.arm import Arm
@@ -50,8 +49,12 @@ def deploy_commands(arm: Arm, weights: ModelIdentity, given: str) -> DeployComma
             f"one of {', '.join(_VLLM_METHODS)}",
             "choose an arm of such a method",
         )
-    settings = json.dumps(_speculative_config(arm), separators=(",", ":"))
-    deploy = shlex.join(("vllm", "serve", model, "--speculative-config", settings))
+    settings = {
+        "prompt_lookup_min": arm.prompt_lookup_min,
+        "prompt_lookup_max": arm.prompt_lookup_max,
+    }
+    flags = speculative_flags(arm.method, arm.num_speculative_tokens, settings)
+    deploy = shlex.join(("vllm", "serve", model, *flags))
     caveats = (
         _tie_caveat(arm),
         *(() if arm.ngram_fill else (_FILLED_DRAFTS,)),
@@ -61,14 +64,16 @@ def deploy_commands(arm: Arm, weights: ModelIdentity, given: str) -> DeployComma
     return DeployCommands(deploy, plain, caveats)
 
 
-def _speculative_config(arm: Arm) -> dict[str, Any]:
-    settings = {
-        "method": arm.method,
-        "num_speculative_tokens": arm.num_speculative_tokens,
-        "prompt_lookup_min": arm.prompt_lookup_min,
-        "prompt_lookup_max": arm.prompt_lookup_max,
-    }
-    return {key: value for key, value in settings.items() if value is not None}
+def speculative_flags(
+    method: str, k: int, settings: Mapping[str, int | float | str | None]
+) -> tuple[str, ...]:
+    """Return the server's flags for a method at one K, with its `settings` that are not None.
+
+    vLLM and `outrider serve` take the same ones.
+    """
+    told = {key: value for key, value in settings.items() if value is not None}
+    config = {"method": method, "num_speculative_tokens": k, **told}
+    return ("--speculative-config", json.dumps(config, separators=(",", ":")))
 
 
 def _tie_caveat(arm: Arm) -> str:

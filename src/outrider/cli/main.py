@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 
 from outrider.cli.probe import probe
+from outrider.cli.replay import replay
 from outrider.cli.report import report
 from outrider.cli.serve import serve
 from outrider.cli.tune import tune
@@ -26,6 +27,7 @@ app = typer.Typer(
 )
 app.command()(tune)
 app.command()(report)
+app.command()(replay)
 app.command()(watch)
 app.command()(probe)
 app.command()(serve)

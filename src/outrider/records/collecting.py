@@ -76,10 +76,12 @@ class Collector:
     `by` are the keys that the user asked for, and then only these are kept besides those that no
     segment mixes; without any, every key that records bring is kept as long as it has few values.
     A second record with the id of an earlier one is bad, and of several states of the same counters
-    only the last counts.
+    only the last counts. Beyond `most_cells` keys are given up, those with the most values first
+    and those that identify last.
     """
 
-    def __init__(self, by: Sequence[str] = ()) -> None:
+    def __init__(self, by: Sequence[str] = (), *, most_cells: int = MOST_CELLS) -> None:
+        self._most_cells = most_cells
         self.collection = Collection(keys=list(by))
         self._asked = frozenset(by)
         self._known = set(by)
@@ -258,8 +260,12 @@ class Collector:
             most = MOST_ASKED_VALUES if name in self._asked else MOST_VALUES
             if len(self._values[name]) > most:
                 self._drop(name)
-        while len(self.collection.cells) > MOST_CELLS and self.collection.keys:
-            self._drop(max(self.collection.keys, key=lambda name: len(self._values[name])))
+        while len(self.collection.cells) > self._most_cells and self.collection.keys:
+            self._drop(max(self.collection.keys, key=self._dispensable))
+
+    def _dispensable(self, name: str) -> tuple[bool, int]:
+        # Records that differ in what identifies them are never added as long as that can be helped.
+        return name not in IDENTITY_KEYS, len(self._values[name])
 
     def _drop(self, name: str) -> None:
         """Give up a key: the cells that only it told apart become one."""

@@ -63,7 +63,7 @@ def unwrapped(document: JsonDocument) -> Iterator[Unwrapped]:
     if not found:
         yield document
         return
-    tags = {**_tags(envelope), **_request_tags(request or {})}
+    tags = {**scalar_tags(envelope), **_request_tags(request or {})}
     for one in found:
         if isinstance(one, JsonDocument):
             one.tags, one.request = tags, request
@@ -117,8 +117,8 @@ def _is_body(value: object) -> bool:
     return isinstance(value, dict) and not _OF_A_BODY.isdisjoint(value)
 
 
-def _tags(envelope: Mapping[str, Any]) -> dict[str, TagValue]:
-    """Return the scalars beside the answer that segments can be made by."""
+def scalar_tags(envelope: Mapping[str, Any]) -> dict[str, TagValue]:
+    """Return the scalars beside an answer that segments can be made by."""
     tags: dict[str, TagValue] = {}
     for name, value in envelope.items():
         if name in ("metadata", "tags") and isinstance(value, dict):
@@ -142,7 +142,7 @@ def _request_tags(request: Mapping[str, Any]) -> dict[str, TagValue]:
     sampling = request.get("sampling_params")
     told = {**request, **sampling} if isinstance(sampling, dict) else request
     metadata = request.get("metadata")
-    tags = _tags({"metadata": metadata}) if isinstance(metadata, dict) else {}
+    tags = scalar_tags({"metadata": metadata}) if isinstance(metadata, dict) else {}
     for name, tag in _PARAMETERS.items():
         value = told.get(name)
         if isinstance(value, (bool, int, float)):

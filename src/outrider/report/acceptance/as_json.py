@@ -52,6 +52,7 @@ def report_to_json(report: AcceptanceReport) -> dict[str, Any]:
         },
         "step_cost": report.step_cost,
         "notes": list(report.notes),
+        **({} if report.replay is None else {"replay": _plain(report.replay)}),
     }
 
 

@@ -9,6 +9,7 @@ from outrider.acceptance.flags import Flag
 from outrider.acceptance.reconciliation import Identity
 from outrider.records.segment_keys import SegmentValue
 from outrider.report.acceptance.expected.expectation import Expectation
+from outrider.report.acceptance.replay.findings import ReplayFindings
 from outrider.report.definitions import Definition
 
 
@@ -91,7 +92,8 @@ class AcceptanceReport:
     the same records without the split, one segment per scope, engine and K, and empty where
     `segments` are these already. `pooled` is all records as one segment, None where adding them
     would mean nothing: `pooled_refused` then says why. `verdict` is the report in one or two
-    sentences. `step_cost` describes the cost that `draft_length` rests on.
+    sentences. `step_cost` describes the cost that `draft_length` rests on. `replay` compares the
+    settings of a replay, None where what is reported was measured.
     """
 
     sources: tuple[str, ...]
@@ -105,3 +107,4 @@ class AcceptanceReport:
     step_cost: str | None
     notes: tuple[str, ...]
     definitions: tuple[Definition, ...]
+    replay: ReplayFindings | None = None

@@ -8,6 +8,7 @@ from outrider.report.acceptance.expected.blocks import expected_blocks
 from outrider.report.acceptance.flag_items import flag_items
 from outrider.report.acceptance.overview_table import overview_table
 from outrider.report.acceptance.record_blocks import record_blocks
+from outrider.report.acceptance.replay.blocks import replay_blocks
 from outrider.report.acceptance.segment_blocks import (
     segment_blocks,
     worth_blocks,
@@ -33,8 +34,9 @@ def outline(report: AcceptanceReport) -> Iterator[Block]:
 
 
 def _body(report: AcceptanceReport, shared: str) -> Iterator[Block]:
-    yield Heading(f"Acceptance: {_sources(report.sources)}", 1)
+    yield Heading(f"{title_of(report)}: {_sources(report.sources)}", 1)
     yield Paragraph(report.verdict, "warning" if report.records.verdict_withheld else "verdict")
+    yield from replay_blocks(report.replay)
     yield from expected_blocks(report)
     if flags := flag_items(report):
         yield Heading("Flags", 2)
@@ -49,6 +51,11 @@ def _body(report: AcceptanceReport, shared: str) -> Iterator[Block]:
         yield Paragraph(f"No pooled figure: {report.pooled_refused}.")
     yield Heading("Records", 2)
     yield from record_blocks(report.records)
+
+
+def title_of(report: AcceptanceReport) -> str:
+    """Return what the report is on: acceptance as it was, or would have been."""
+    return "Acceptance" if report.replay is None else "Replay"
 
 
 def _sources(sources: Sequence[str]) -> str:

@@ -26,6 +26,7 @@ from outrider.report.acceptance.html.expected import expected_section
 from outrider.report.acceptance.html.findings import find_findings
 from outrider.report.acceptance.html.identities import identity_groups
 from outrider.report.acceptance.html.overview import choices, tiles, without_choice
+from outrider.report.acceptance.html.replay import replay_section
 from outrider.report.acceptance.html.survival_chart import survival_charts
 from outrider.report.acceptance.html.tables import (
     bands_table,
@@ -88,6 +89,7 @@ def _contents(report: AcceptanceReport) -> dict[str, Any]:
         "several": len(segments) > 1,
         "definition": _glossary(report.definitions),
         "tiles": list(tiles(segments)),
+        "replay": replay_section(report),
         "expected": expected_section(report),
         "findings": find_findings(report),
         "charts": charts,

@@ -1,0 +1,208 @@
+"""`outrider replay`: what lookup drafting would have done for logged traffic."""
+
+import io
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, BinaryIO
+
+import httpx2
+import typer
+
+from outrider.cli.gathering import TIMEOUT_S, check_keys
+from outrider.cli.output import FileOutput, Output
+from outrider.cli.step_costs import read_step_cost
+from outrider.cli.targets import check_target
+from outrider.errors import InvalidSetting, NothingUsable
+from outrider.records.collect import usable_jobs
+from outrider.records.collecting import Collection
+from outrider.records.segment_keys import BASE_KEYS, IDENTITY_KEYS
+from outrider.records.sources.addresses import without_password
+from outrider.replay.caveats import caveats_of
+from outrider.replay.logs.reading import LogReader
+from outrider.replay.logs.registry import log_format
+from outrider.replay.logs.text_encoder import TextEncoder
+from outrider.replay.logs.tokenizer_files import read_text_encoder
+from outrider.replay.lookup.grid import Grid, chosen, numbers, whole_numbers
+from outrider.replay.lookup.registry import LOOKUPS, lookup_settings
+from outrider.replay.replaying import Replay
+from outrider.report.acceptance.formats import FORMATS, report_format
+from outrider.report.acceptance.replay.building import build_replay_report
+from outrider.report.cells import counted
+
+Text = str | None
+
+MOST_CACHED = 10_000_000
+MOST_FACTOR = 255.0
+
+
+def replay(
+    logs: Annotated[
+        list[str], typer.Argument(help="Files, folders, URLs, or - for standard input.")
+    ],
+    drafter: Annotated[
+        list[str] | None,
+        typer.Option(help=f"{', '.join(LOOKUPS)}; repeatable.  [default: all]"),
+    ] = None,
+    k: Annotated[str, typer.Option("--k", help="Draft lengths K, as 4 or 1,2,8 or 1:16.")] = "1:16",
+    prompt_lookup_min: Annotated[str, typer.Option(help="Shortest n-grams to look up.")] = "2",
+    prompt_lookup_max: Annotated[str, typer.Option(help="Longest n-grams to look up.")] = "5",
+    ngram_tie: Annotated[
+        str, typer.Option(help="Which of several matches counts: recent, earliest, or both.")
+    ] = "recent",
+    suffix_decoding_max_tree_depth: Annotated[
+        str, typer.Option(help="Longest substrings that its trees hold.")
+    ] = "24",
+    suffix_decoding_max_cached_requests: Annotated[
+        str, typer.Option(help="Earlier answers that it remembers; 0 for none.")
+    ] = "10000",
+    suffix_decoding_max_spec_factor: Annotated[
+        str, typer.Option(help="Tokens drafted per token matched.")
+    ] = "1.0",
+    suffix_decoding_min_token_prob: Annotated[
+        str, typer.Option(help="Least chance, as counted, of a drafted token.")
+    ] = "0.1",  # noqa: S107  no password
+    warm_cache: Annotated[
+        bool,
+        typer.Option("--warm-cache", help="Suffix without earlier answers too: what they add."),
+    ] = False,
+    step_cost: Annotated[
+        Text,
+        typer.Option(
+            help="What a step costs by K: base,per_token; 0:12ms,1:13ms,...; or a CSV file."
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None,
+        typer.Option("--by", help="Make segments of this key; repeatable.  [default: found]"),
+    ] = None,
+    tokenizer: Annotated[
+        Text, typer.Option(help="For text: a tokenizer.json, a model's folder or a hub id.")
+    ] = None,
+    vocab_size: Annotated[
+        int | None, typer.Option(help="Ids from here on are bad.  [default: the tokenizer's]")
+    ] = None,
+    from_name: Annotated[
+        Text, typer.Option("--from", help="Read all logs as this format.  [default: recognised]")
+    ] = None,
+    format_name: Annotated[
+        Text,
+        typer.Option(
+            "--format",
+            help=f"One of {', '.join(FORMATS)}.  [default: by the name of --output, else text]",
+        ),
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option(help="File to write the report to.  [default: standard output]")
+    ] = None,
+    jobs: Annotated[
+        int | None, typer.Option(help="Threads that share the work.  [default: the cores]")
+    ] = None,
+    debug: Annotated[  # noqa: ARG001  read by main()
+        bool, typer.Option("--debug", help="Show the stack trace of a failure.")
+    ] = False,
+) -> None:
+    """Tell what lookup drafting would have accepted of logged answers, with no model at all.
+
+    A lookup drafter's draft depends on the text before it alone, and verification keeps exactly
+    the drafted tokens that the target says itself: the log tells which ones those are.
+    """
+    if format_name is None:
+        suffix = output.suffix.removeprefix(".") if output else ""
+        format_name = suffix if suffix in FORMATS else "text"
+    write_report = report_format(format_name)
+    cost = None if step_cost is None else read_step_cost(step_cost)
+    grid = Grid(
+        prompt_lookup_min=whole_numbers("--prompt-lookup-min", prompt_lookup_min),
+        prompt_lookup_max=whole_numbers("--prompt-lookup-max", prompt_lookup_max),
+        ngram_tie=chosen("--ngram-tie", ngram_tie, ("recent", "earliest")),
+        max_tree_depth=whole_numbers(
+            "--suffix-decoding-max-tree-depth", suffix_decoding_max_tree_depth
+        ),
+        max_cached_requests=whole_numbers(
+            "--suffix-decoding-max-cached-requests",
+            suffix_decoding_max_cached_requests,
+            least=0,
+            most=MOST_CACHED,
+        ),
+        max_spec_factor=numbers(
+            "--suffix-decoding-max-spec-factor", suffix_decoding_max_spec_factor, most=MOST_FACTOR
+        ),
+        min_token_prob=numbers(
+            "--suffix-decoding-min-token-prob", suffix_decoding_min_token_prob, most=1
+        ),
+        warm_cache=warm_cache,
+    )
+    settings = lookup_settings(_listed(drafter) or tuple(LOOKUPS), grid)
+    ks = whole_numbers("--k", k)
+    keys = [name for name in _listed(by) if name not in {*BASE_KEYS, *IDENTITY_KEYS}]
+    check_target("--output", output, logs)
+    encoder = None if tokenizer is None else read_text_encoder(tokenizer)
+    reader = LogReader(
+        encoder=encoder,
+        forced=None if from_name is None else log_format(from_name),
+        vocabulary_tokens=_vocabulary(vocab_size, encoder),
+    )
+    work = Replay(settings, ks, by=keys, jobs=_jobs(jobs))
+    with httpx2.Client(timeout=TIMEOUT_S, follow_redirects=True) as http:
+        for place, reading in reader.read(logs, stdin=_stdin(), http=http):
+            work.add(place, reading)
+    collection = work.finish()
+    check_keys(keys, collection)
+    _check_used(collection)
+    found = build_replay_report(
+        collection,
+        sources=tuple(map(without_password, logs)),
+        by=keys,
+        step_cost=cost,
+        step_cost_text=step_cost,
+        server_keys={each.name: each.server_keys for each in settings},
+        caveats=caveats_of(work.facts, settings, None if encoder is None else encoder.name),
+        every_k=format_name == "json",
+    )
+    console = FileOutput(output) if output else Output()
+    try:
+        write_report(found, console)
+    except BrokenPipeError:
+        console.on_broken_pipe()
+    if isinstance(console, FileOutput):
+        console.save()
+
+
+def _listed(names: Sequence[str] | None) -> tuple[str, ...]:
+    return tuple(name for some in names or () for name in some.split(","))
+
+
+def _stdin() -> BinaryIO:
+    # There is no standard input at all where it was closed.
+    return io.BytesIO() if sys.stdin is None else sys.stdin.buffer
+
+
+def _vocabulary(asked: int | None, encoder: TextEncoder | None) -> int | None:
+    if asked is not None and asked < 1:
+        raise InvalidSetting(f"--vocab-size {asked}", "at least 1", "leave it out")
+    if asked is None and encoder is not None:
+        return encoder.vocabulary_tokens
+    return asked
+
+
+def _jobs(jobs: int | None) -> int:
+    if jobs is not None and jobs < 1:
+        raise InvalidSetting(f"--jobs {jobs}", "at least 1", "leave it out")
+    return usable_jobs() if jobs is None else jobs
+
+
+def _check_used(collection: Collection) -> None:
+    if collection.used:
+        return
+    reasons = [f"{count:,} × {reason}" for reason, count in collection.no_metrics.most_common(3)]
+    if collection.bad_count:
+        place, reason = collection.bad[0]
+        line = "" if place.line is None else f":{place.line}"
+        reasons.append(f"{collection.bad_count:,} bad, first {place.source}{line}: {reason}")
+    told = "; ".join(reasons) or "all empty"
+    raise NothingUsable(
+        f"no answer to replay in {counted(collection.read, 'record')} ({told})",
+        "prompts and completions as token ids or text",
+        "see docs/replay.md for what is read",
+    )

@@ -1,0 +1,1 @@
+"""Lookup drafters over logged traffic: what they would have accepted, without a model."""

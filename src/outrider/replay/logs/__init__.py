@@ -1,0 +1,1 @@
+"""Logs of answers: one file per format, and a registry."""
