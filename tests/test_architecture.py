@@ -25,10 +25,11 @@ ALLOWED: Mapping[str, frozenset[str]] = MappingProxyType(
             "server": "errors acceptance records engine",
             "bench": "errors acceptance records engine",
             "replay": "errors acceptance records engine",
+            "training": "errors acceptance records engine",
             "advice": "errors acceptance records",
             "report": "errors acceptance records advice",
             "__main__": "cli",
-            "cli": "errors acceptance records engine server bench replay advice report",
+            "cli": "errors acceptance records engine server bench replay training advice report",
         }.items()
     }
 )

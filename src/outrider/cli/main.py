@@ -14,6 +14,7 @@ from outrider.cli.probe import probe
 from outrider.cli.replay import replay
 from outrider.cli.report import report
 from outrider.cli.serve import serve
+from outrider.cli.train import train
 from outrider.cli.tune import tune
 from outrider.cli.watch import watch
 from outrider.errors import OutriderError
@@ -31,6 +32,7 @@ app.command()(replay)
 app.command()(watch)
 app.command()(probe)
 app.command()(serve)
+app.command()(train)
 
 
 def _version(wanted: bool) -> None:  # noqa: FBT001  typer's way to call back

@@ -107,6 +107,10 @@ class Tokenizer:
         """Everything about the tokens, as the `tokenizers` library stores it in tokenizer.json."""
         return str(self._tokenizer.backend_tokenizer.to_str())
 
+    def save(self, folder: Path) -> None:
+        """Write the files of a Hugging Face folder that hold it, chat template included."""
+        self._tokenizer.save_pretrained(folder)
+
     def decode(self, token_ids: Sequence[int], *, skip_special_tokens: bool = False) -> str:
         """The text of `token_ids`, special tokens included unless they are to be skipped."""
         backend = self._tokenizer.backend_tokenizer

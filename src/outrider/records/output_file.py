@@ -1,8 +1,6 @@
 """What can go wrong with a DuckDB file while it is being written."""
 
 import os
-import signal
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,6 +9,7 @@ import duckdb
 
 from outrider.errors import UnwritableOutput
 from outrider.records.evidence_schema import first_line
+from outrider.records.interrupt import interrupt_held
 
 
 def check_vacant(path: Path) -> None:
@@ -35,7 +34,9 @@ def check_vacant(path: Path) -> None:
 def writing(path: Path) -> Iterator[None]:
     """Finish the block in spite of Ctrl-C; UnwritableOutput where the disk refuses."""
     try:
-        with _interrupt_held():
+        # In the middle of a statement duckdb makes errors of several other types of an interrupt,
+        # and whether the statement was carried out is then anyone's guess.
+        with interrupt_held():
             yield
     except _DISK_FAILURES as error:
         raise UnwritableOutput(
@@ -47,20 +48,3 @@ def writing(path: Path) -> Iterator[None]:
 
 # A commit that finds no room fails as a transaction, a checkpoint fatally.
 _DISK_FAILURES = (duckdb.IOException, duckdb.TransactionException, duckdb.FatalException)
-
-
-@contextmanager
-def _interrupt_held() -> Iterator[None]:
-    # In the middle of a statement duckdb makes errors of several other types of an interrupt, and
-    # whether the statement was carried out is then anyone's guess.
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    held: list[int] = []
-    handler = signal.signal(signal.SIGINT, lambda number, _: held.append(number))
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, handler)
-        if held:
-            signal.raise_signal(signal.SIGINT)
