@@ -9,7 +9,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 
 
-@pytest.mark.parametrize("command", ["tune", "report", "replay", "probe", "watch"])
+@pytest.mark.parametrize("command", ["tune", "report", "replay", "probe", "watch", "train"])
 def test_a_command_page_shows_the_help_text_as_it_is(command: str) -> None:
     shown = re.search(
         rf"```text\n\$ outrider {command} --help\n(.*?)```",
