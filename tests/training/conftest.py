@@ -65,7 +65,7 @@ def make_run(tiny_model: Path) -> MakeRun:
             prompts=prompts,
             sources=[PromptSource("tests", "0" * 64, len(prompts))],
             settings=SETTINGS,
-            engine=ModelSettings(backend="torch", dtype="float32"),
+            engine=ModelSettings(backend="fused", dtype="float32"),
             output=output,
             k=3,
             resume=False,

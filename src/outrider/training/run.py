@@ -137,13 +137,15 @@ class TrainingRun:
             tokens = 0
             done = 0
             for answer in answers_of(self._target(missing), missing, self._stop_ids()):
-                if cause := log.append([answer.to_line()]):
+                line = answer.to_line()
+                if cause := log.append([line]):
                     raise UnwritableOutput(
                         f"{log.path} cannot be written ({cause})",
                         "room on its disk",
                         "free some space, and go on with --resume",
                     )
-                made[answer.answer_id] = answer
+                # As a run that goes on would read it, with its rounded logarithms.
+                made[answer.answer_id] = TargetAnswer.of_line(line, str(log.path))
                 done, tokens = done + 1, tokens + len(answer.completion)
                 now = self.clock()
                 if now - told >= TELL_EVERY_S or done == len(missing):
