@@ -6,10 +6,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, BinaryIO
 
-import httpx2
 import typer
 
-from outrider.cli.gathering import TIMEOUT_S, check_keys
+from outrider.cli.gathering import check_keys
 from outrider.cli.output import FileOutput, Output
 from outrider.cli.step_costs import read_step_cost
 from outrider.cli.targets import check_target
@@ -19,13 +18,15 @@ from outrider.records.collecting import Collection
 from outrider.records.segment_keys import BASE_KEYS, IDENTITY_KEYS
 from outrider.records.sources.addresses import without_password
 from outrider.replay.caveats import caveats_of
-from outrider.replay.logs.reading import LogReader
 from outrider.replay.logs.registry import log_format
 from outrider.replay.logs.text_encoder import TextEncoder
 from outrider.replay.logs.tokenizer_files import read_text_encoder
 from outrider.replay.lookup.grid import Grid, chosen, numbers, whole_numbers
 from outrider.replay.lookup.registry import LOOKUPS, lookup_settings
-from outrider.replay.replaying import Replay
+from outrider.replay.workplaces.base import Work, Workplace
+from outrider.replay.workplaces.here import Here
+from outrider.replay.workplaces.on_ray import OnRay
+from outrider.replay.workplaces.processes import Processes
 from outrider.report.acceptance.formats import FORMATS, report_format
 from outrider.report.acceptance.replay.building import build_replay_report
 from outrider.report.cells import counted
@@ -96,7 +97,20 @@ def replay(
         Path | None, typer.Option(help="File to write the report to.  [default: standard output]")
     ] = None,
     jobs: Annotated[
-        int | None, typer.Option(help="Threads that share the work.  [default: the cores]")
+        int | None,
+        typer.Option(
+            help="Threads that share the work.  [default: the cores; 1 for each file apart]"
+        ),
+    ] = None,
+    processes: Annotated[
+        int | None, typer.Option(help="Processes, each with a file of its own at a time.")
+    ] = None,
+    ray: Annotated[
+        Text,
+        typer.Option(
+            metavar="ADDRESS|auto",
+            help="Ray cluster to spread the files over; needs outrider[ray].",
+        ),
     ] = None,
     debug: Annotated[  # noqa: ARG001  read by main()
         bool, typer.Option("--debug", help="Show the stack trace of a failure.")
@@ -138,16 +152,18 @@ def replay(
     keys = [name for name in _listed(by) if name not in {*BASE_KEYS, *IDENTITY_KEYS}]
     check_target("--output", output, logs)
     encoder = None if tokenizer is None else read_text_encoder(tokenizer)
-    reader = LogReader(
+    workplace = _workplace(processes, ray)
+    work = Work(
+        settings,
+        ks,
+        by=tuple(keys),
+        jobs=_at_least_one("--jobs", jobs) or (usable_jobs() if isinstance(workplace, Here) else 1),
         encoder=encoder,
         forced=None if from_name is None else log_format(from_name),
         vocabulary_tokens=_vocabulary(vocab_size, encoder),
     )
-    work = Replay(settings, ks, by=keys, jobs=_jobs(jobs))
-    with httpx2.Client(timeout=TIMEOUT_S, follow_redirects=True) as http:
-        for place, reading in reader.read(logs, stdin=_stdin(), http=http):
-            work.add(place, reading)
-    collection = work.finish()
+    replayed = workplace.replay(work, logs)
+    collection = replayed.collection
     check_keys(keys, collection)
     _check_used(collection)
     found = build_replay_report(
@@ -157,7 +173,7 @@ def replay(
         step_cost=cost,
         step_cost_text=step_cost,
         server_keys={each.name: each.server_keys for each in settings},
-        caveats=caveats_of(work.facts, settings, None if encoder is None else encoder.name),
+        caveats=caveats_of(replayed, settings, None if encoder is None else encoder.name),
         every_k=format_name == "json",
     )
     console = FileOutput(output) if output else Output()
@@ -186,10 +202,22 @@ def _vocabulary(asked: int | None, encoder: TextEncoder | None) -> int | None:
     return asked
 
 
-def _jobs(jobs: int | None) -> int:
-    if jobs is not None and jobs < 1:
-        raise InvalidSetting(f"--jobs {jobs}", "at least 1", "leave it out")
-    return usable_jobs() if jobs is None else jobs
+def _at_least_one(option: str, number: int | None) -> int | None:
+    if number is not None and number < 1:
+        raise InvalidSetting(f"{option} {number}", "at least 1", "leave it out")
+    return number
+
+
+def _workplace(processes: int | None, ray: str | None) -> Workplace:
+    if processes is not None and ray is not None:
+        raise InvalidSetting(
+            f"--processes {processes} with --ray {ray}", "one of them", "leave the other out"
+        )
+    if ray is not None:
+        return OnRay(ray)
+    if count := _at_least_one("--processes", processes):
+        return Processes(count)
+    return Here(_stdin())
 
 
 def _check_used(collection: Collection) -> None:

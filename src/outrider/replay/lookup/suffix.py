@@ -46,6 +46,11 @@ class SuffixSetting:
         return " ".join(["suffix", *(text for text, other in told if other)])
 
     @property
+    def remembers(self) -> bool:
+        """Whether there is a cache of earlier answers."""
+        return self.settings.max_cached_requests > 0
+
+    @property
     def server_keys(self) -> Mapping[str, int | float | str]:
         """What is not as vLLM has it by default, under vLLM's names."""
         default = asdict(SuffixSettings())
