@@ -1,6 +1,7 @@
 """Files replayed apart from each other, against all of them as one log."""
 
 import io
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ from outrider.errors import InvalidSetting, UnreadableSource
 from outrider.records.reading import Place
 from outrider.replay.caveats import caveats_of
 from outrider.replay.lookup.grid import Grid
-from outrider.replay.workplaces.base import Replayed, Work
+from outrider.replay.workplaces.base import Work
 from outrider.replay.workplaces.here import Here
 from outrider.replay.workplaces.log_files import LogFile
 from outrider.replay.workplaces.spreading import Lost, Parts, replay_file, spread
@@ -76,11 +77,11 @@ def test_a_file_that_its_worker_cannot_open_is_listed_by_the_name_it_was_given()
 
 
 def test_a_lost_file_is_listed_and_makes_the_figures_incomplete(logs: Path) -> None:
-    def second_dies(work: Work, files: list[LogFile]) -> Parts:
+    def second_dies(work: Work, files: Sequence[LogFile]) -> Parts:
         for place, file in enumerate(files):
             yield Lost("its worker died") if place == 1 else replay_file(work, file)
 
-    found = spread(work(), [str(logs)], second_dies)  # type: ignore[arg-type]
+    found = spread(work(), [str(logs)], second_dies)
     assert (found.files, found.lost) == (FILES + 1, 1)
     assert found.collection.used == (FILES - 1) * ANSWERS
     assert (Place(str(logs / "part-1.jsonl")), "its worker died") in found.collection.bad
@@ -89,11 +90,14 @@ def test_a_lost_file_is_listed_and_makes_the_figures_incomplete(logs: Path) -> N
 
 
 def test_what_cannot_be_spread_is_refused_before_anything_runs() -> None:
-    def never(work: Work, files: object) -> Parts:
-        raise AssertionError
-        yield Replayed  # type: ignore[misc]
+    asked: list[LogFile] = []
+
+    def noted(work: Work, files: Sequence[LogFile]) -> Parts:
+        asked.extend(files)
+        yield from one_by_one(work, files)
 
     with pytest.raises(InvalidSetting, match="standard input; expected files"):
-        spread(work(), ["-"], never)
+        spread(work(), ["-"], noted)
     with pytest.raises(UnreadableSource, match="missing does not exist"):
-        spread(work(), ["missing"], never)
+        spread(work(), [__file__, "missing"], noted)
+    assert asked == []

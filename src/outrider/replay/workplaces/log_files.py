@@ -6,7 +6,7 @@ from typing import NamedTuple, TypeAlias
 
 from outrider.errors import InvalidSetting, UnreadableSource
 from outrider.records.reading import BadRecord, NoMetrics, Place
-from outrider.records.sources.addresses import is_url
+from outrider.records.sources.addresses import is_url, without_password
 from outrider.records.sources.folder import files_in
 from outrider.records.sources.opening import READ_BEFORE, STDIN, Visited, check_source
 
@@ -38,7 +38,7 @@ def log_files(sources: Iterable[str]) -> Iterator[Found]:
     for name in names:
         path = Path(name)
         if is_url(name):
-            yield LogFile(name, name)
+            yield LogFile(without_password(name), name)
         elif path.is_dir():
             yield from _in_folder(path, visited)
         else:
