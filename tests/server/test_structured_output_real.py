@@ -43,7 +43,7 @@ SCHEMA = {
 EXAMPLE = {"city": "Lyon", "country": "France", "inhabitants": 520774, "rivers": ["Rhône", "Saône"]}
 QUESTION = (
     "Name a city as JSON, with the same fields as in this answer of yours: "
-    f"{json.dumps(EXAMPLE, ensure_ascii=False)} Do not repeat it. Number {{}}."
+    f"{json.dumps(EXAMPLE, ensure_ascii=False)} Do not repeat it. Number "
 )
 MOST_TOKENS = 120
 CONFIGS = {
@@ -102,7 +102,7 @@ def test_two_hundred_answers_hold_to_their_schema(method: str) -> None:
             body = chat(
                 client,
                 model=MODEL,
-                messages=[{"role": "user", "content": QUESTION.format(seed)}],
+                messages=[{"role": "user", "content": f"{QUESTION}{seed}."}],
                 max_tokens=MOST_TOKENS,
                 temperature=0.8,
                 seed=seed,
