@@ -76,8 +76,15 @@ class EagerDecoder:
     @torch.inference_mode()
     def forward(self, rows: Rows) -> Tensor:
         """See `TargetModel.forward`."""
+        features = self._features(paged_rows(rows, self.config.windows, self._device))
+        return functional.linear(features, self._head).float()
+
+    def _features(self, batch: PagedRows) -> Tensor:
+        """Extends the cache by `batch` and returns what the head reads [len(wanted), hidden size].
+
+        Waits for nothing, and its sizes are those of the batch: what CUDA graphs can repeat.
+        """
         config = self.config
-        batch = paged_rows(rows, config.windows, self._device)
         turns = [
             tuple(table[batch.positions].unsqueeze(1) for table in tables) for tables in self._ropes
         ]
@@ -93,8 +100,7 @@ class EagerDecoder:
             if config.post_norms:
                 changed = self._norm(changed, weights["mlp_output_norm.weight"])
             x = x + changed
-        wanted = self._norm(x[batch.wanted], self._final_norm)
-        return functional.linear(wanted, self._head).float()
+        return self._norm(x[batch.wanted], self._final_norm)
 
     def _attention(
         self, layer: int, weights: Weights, x: Tensor, batch: PagedRows, cos: Tensor, sin: Tensor
