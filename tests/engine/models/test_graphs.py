@@ -134,11 +134,11 @@ def test_what_is_not_a_number_elsewhere_in_the_cache_reaches_nobody(
         torch.testing.assert_close(seen, ragged.forward(rows), atol=1e-4, rtol=0)
 
 
-class Shapes(TorchDispatchMode):
+class Shapes(TorchDispatchMode):  # type: ignore[no-untyped-call]
     """Remembers every operator, with the shapes of what it was given."""
 
     def __init__(self) -> None:
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self.seen: list[tuple[str, ...]] = []
 
     def __torch_dispatch__(

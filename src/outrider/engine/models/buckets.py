@@ -119,13 +119,13 @@ def paged_bucket(numbers: Tensor, bucket: Bucket, windows: Iterable[int]) -> Pag
 
     Of the wanted rows the first are those of the batch.
     """
-    columns, tables = numbers.split((4 * bucket.rows, bucket.sequences * bucket.blocks))
-    token_ids, positions, places, wanted = columns.view(4, bucket.rows)
+    token_ids, positions, places, wanted = numbers[: 4 * bucket.rows].view(4, bucket.rows)
+    tables = numbers[4 * bucket.rows :].view(bucket.sequences, bucket.blocks)
     shape = (bucket.sequences, bucket.rows_each)
     group = row_group(
         torch.arange(bucket.rows, device=numbers.device).view(shape),
         positions.view(shape),
-        tables.view(bucket.sequences, bucket.blocks),
+        tables,
         bucket.tokens,
         windows,
     )

@@ -49,7 +49,7 @@ class CudaGraphs:
         self._device = device
         self._recorded: dict[Bucket, _Recorded] = {}
         self._pool = torch.cuda.graph_pool_handle()
-        self._aside = torch.cuda.Stream(device)
+        self._aside = torch.cuda.Stream(device)  # type: ignore[no-untyped-call]
 
     def run(self, batch: PaddedRows, compute: Compute) -> Tensor:
         """See `BucketRunner.run`."""
