@@ -48,7 +48,8 @@ def test_a_server_says_where_it_is_answers_and_ends_at_a_signal(
     tiny_model: Path, tmp_path: Path, number: signal.Signals
 ) -> None:
     log = tmp_path / "log"
-    options = ("--spec-method", "ngram", "--spec-tokens", "2", "--served-model-name", "t")
+    options = ("--spec-method", "ngram", "--spec-tokens", "2", "--served-model-name", "t",
+               "--enforce-eager")  # fmt: skip
     with started(tiny_model, log, *options, OUTRIDER_API_KEY="sesame") as (process, url):
         with httpx2.Client(base_url=url, timeout=60) as client:
             body = {"prompt": "abab", "max_tokens": 5}

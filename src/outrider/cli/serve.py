@@ -101,6 +101,9 @@ def serve(
         ),
     ] = False,
     backend: Annotated[str, typer.Option(help="auto, fused (CPU kernels) or torch.")] = "auto",
+    enforce_eager: Annotated[
+        bool, typer.Option("--enforce-eager", help="On a GPU no CUDA graphs.")
+    ] = False,
     threads: Annotated[Whole, typer.Option(help="[default: the physical cores]")] = None,
     drain_timeout: Annotated[
         str, typer.Option(help="How long requests may finish after a signal.")
@@ -168,6 +171,7 @@ def serve(
                 else parse_memory("--kv-cache-memory", kv_cache_memory)
             ),
             prefix_caching=enable_prefix_caching,
+            enforce_eager=enforce_eager,
             limits=Limits(max_num_seqs, max_num_batched_tokens),
         ),
         listen=ListenSettings(
