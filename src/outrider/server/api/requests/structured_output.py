@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from outrider.engine.constraints.spec import ConstraintSpec
+from outrider.server.api.requests.at_first_fault import Several
 
 
 class JsonSchema(BaseModel):
