@@ -81,8 +81,8 @@ def test_what_is_no_http_is_told_so_in_the_shape_of_all_errors(
 )
 def test_headers_and_trailers_without_end_are_not_held(patient: Running, beginning: bytes) -> None:
     with connect(patient) as connection:
-        connection.sendall(beginning)
-        connection.sendall(b"a" * (HEAD_BYTES + 1))
+        connection.sendall(beginning + b"a" * (HEAD_BYTES - len(beginning)))
+        connection.sendall(b"a")
         assert error_of(connection)[0] == 431
 
 
@@ -104,6 +104,23 @@ def test_a_request_that_never_comes_whole_is_given_up(impatient: Running, part: 
         connection.sendall(part)
         assert error_of(connection)[0] == 408
     until(lambda: not impatient.server.server_state.connections)
+
+
+@pytest.mark.parametrize(("waiting", "status"), [(16, 200), (17, 400)])
+def test_only_a_few_requests_may_wait_behind_another(
+    tokenizer: Tokenizer, waiting: int, status: int
+) -> None:
+    model = AlphabetModel()
+    with running(api_over(model, tokenizer)) as server, connect(server) as connection:
+        model.gate.clear()
+        body = json.dumps({"prompt": "ab", "max_tokens": 3}).encode()
+        connection.sendall(POST + f"Content-Length: {len(body)}\r\n\r\n".encode() + body)
+        until(lambda: server.api.service.answers == 1)
+        last = HEALTH + b"Connection: close\r\n\r\n"
+        connection.sendall((HEALTH + b"\r\n") * (waiting - 1) + last)
+        until(lambda: status == 200 or not server.server.server_state.connections)
+        model.gate.set()
+        assert reply(connection)[0] == status
 
 
 def test_a_client_that_says_nothing_is_let_go(impatient: Running) -> None:

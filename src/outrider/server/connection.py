@@ -4,6 +4,7 @@ from http import HTTPStatus
 from typing import Any
 
 import msgspec
+from httptools import HttpParserError
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from outrider.server.api.errors import ApiError
@@ -12,6 +13,8 @@ HEAD_BYTES = 65_536
 """The most that a request's line and headers may have."""
 _FRAMING = 8
 """Bytes that may come for each byte of a body; one in a chunk of its own takes six."""
+_PIPELINED = 16
+"""Requests that may wait behind one that is answered; each takes hundreds of times its bytes."""
 
 
 class Connection(HttpToolsProtocol):
@@ -32,6 +35,12 @@ class Connection(HttpToolsProtocol):
         super().data_received(data)
         if self._received > HEAD_BYTES + _FRAMING * self._body_bytes:
             self._refuse(431, f"more than {HEAD_BYTES} bytes beside the body; send fewer headers")
+
+    def on_message_begin(self) -> None:
+        """Stop reading where too many requests wait for their turn already."""
+        if len(self.pipeline) >= _PIPELINED:
+            raise HttpParserError("too many requests at once")
+        super().on_message_begin()
 
     def on_body(self, body: bytes) -> None:
         """Count what may come by right."""
