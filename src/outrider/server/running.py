@@ -108,9 +108,10 @@ def _no_address(host: str, port: int, error: Exception) -> InvalidSetting:
 
 
 class Server(uvicorn.Server):
-    """Ends at a signal once `service` has drained; at a second one at once.
+    """Ends at a signal once `service` has drained, at a second one as soon as its readers know.
 
-    While it drains it still listens, so that new requests hear why they are not taken.
+    While it drains it still listens, so that new requests hear why they are not taken. A third
+    signal ends it whether they know or not.
     """
 
     def __init__(self, app: FastAPI, service: Service, settings: ListenSettings) -> None:
@@ -149,18 +150,20 @@ class Server(uvicorn.Server):
         return await super().on_tick(counter)
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Drain at the first signal, end at the second."""
+        """Drain at the first signal, and hurry at others."""
         del sig, frame
         if self._event_loop is None:
             raise KeyboardInterrupt
         self._event_loop.call_soon_threadsafe(self.end)
 
     def end(self) -> None:
-        """Drain, then end; end now if it drains already. On the event loop."""
-        if self._draining is not None:
+        """Drain, then end; the second time tell who still waits, and the third go. On the loop."""
+        if self._draining is None:
+            self._draining = asyncio.ensure_future(self._drain())
+        elif not self._draining.done():
+            self._service.give_up()
+        else:
             self.should_exit = self.force_exit = True
-            return
-        self._draining = asyncio.ensure_future(self._drain())
 
     async def _drain(self) -> None:
         await self._service.drain(self._drain_timeout_s)

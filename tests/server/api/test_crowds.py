@@ -187,6 +187,26 @@ def test_what_does_not_finish_in_time_is_told_so(tokenizer: Tokenizer) -> None:
         assert server.blocks_in_use() == 0 or not server.engine.busy
 
 
+def test_who_is_cut_off_by_a_second_signal_is_told_so(tokenizer: Tokenizer) -> None:
+    model = AlphabetModel()
+    with running(api_over(model, tokenizer)) as server:
+        model.gate.clear()
+        with raw(server, endless()) as whole, raw(server, endless(stream=True)) as stream:
+            until(lambda: server.api.service.answers == 2)
+            server.end()
+            server.end()
+            received = [b"", b""]
+            for place, connection in enumerate((whole, stream)):
+                while piece := connection.recv(65536):
+                    received[place] += piece
+            model.gate.set()
+        assert received[0].startswith(b"HTTP/1.1 503")
+        assert b'"code":503' in received[1]
+        assert b"data: [DONE]" in received[1]
+        server.thread.join(PATIENCE_S)
+        assert not server.thread.is_alive()
+
+
 def test_a_stalled_reader_is_given_up(tokenizer: Tokenizer) -> None:
     settings = ApiSettings(model_names=(NAME,), stalled_s=0.05)
     with (

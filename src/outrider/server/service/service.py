@@ -82,8 +82,12 @@ class Service:
             async with asyncio.timeout(timeout_s):
                 await self._idle.wait()
         except TimeoutError:
-            for place in tuple(self._places):
-                place.give_up(SHUT_DOWN)
+            self.give_up()
+
+    def give_up(self) -> None:
+        """End all that runs or waits, and tell its readers why."""
+        for place in tuple(self._places):
+            place.give_up(SHUT_DOWN)
 
     def stop(self) -> None:
         """End the engine's thread."""
