@@ -106,6 +106,17 @@ def test_a_full_queue_says_so_at_once_while_those_admitted_finish(tokenizer: Tok
         assert texts == {"abcdefghijklmnopqrst"}
 
 
+@pytest.mark.parametrize("path", [CHAT, "/v1/completions"])
+def test_what_there_is_no_room_for_is_not_read(tokenizer: Tokenizer, path: str) -> None:
+    with running(api_over(AlphabetModel(), tokenizer, capacity=1)) as server:
+        place = server.api.service.reserve(1)
+        with httpx2.Client(base_url=server.url) as client:
+            response = client.post(path, content=b"no JSON", headers={"content-type": "x"})
+            assert (response.status_code, response.headers["retry-after"]) == (429, "1")
+            place.close()
+            assert client.post(path, content=b"no JSON").status_code == 400
+
+
 def test_more_answers_than_there_is_room_for_can_never_be_given(tokenizer: Tokenizer) -> None:
     with (
         running(api_over(AlphabetModel(), tokenizer, capacity=3)) as server,
