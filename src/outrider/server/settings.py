@@ -53,7 +53,7 @@ class ServerSettings:
                 "a --speculative-config too",
                 "give one, or drop the flag",
             )
-        if not all(self.model_names):
+        if not all(self.served_model_names):
             raise InvalidSetting(
                 "an empty --served-model-name", "a name for requests to use", "write one"
             )

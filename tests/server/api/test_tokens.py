@@ -51,7 +51,7 @@ def test_tokens_that_there_are_not_have_no_text(client: httpx2.Client) -> None:
 def test_an_answer_is_not_worded_on_the_event_loop(
     tokenizer: Tokenizer, path: str, body: dict[str, object]
 ) -> None:
-    threads = set()
+    threads: set[str] = set()
 
     class Watched:
         """A tokenizer that knows who asked."""
