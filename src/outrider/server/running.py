@@ -95,7 +95,8 @@ def listen(bound: socket.socket) -> None:
     try:
         bound.listen(_BACKLOG)
     except OSError as error:
-        raise _no_address(*bound.getsockname()[:2], error) from error
+        host, port = bound.getsockname()[:2]
+        raise _no_address(host, port, error) from error
 
 
 def _no_address(host: str, port: int, error: Exception) -> InvalidSetting:
