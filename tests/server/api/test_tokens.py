@@ -48,7 +48,7 @@ def test_tokens_that_there_are_not_have_no_text(client: httpx2.Client) -> None:
     ("path", "body"),
     [("/tokenize", {"prompt": "a", "return_token_strs": True}), ("/detokenize", {"tokens": [64]})],
 )
-def test_an_answer_is_not_worded_on_the_event_loop(
+def test_neither_the_event_loop_nor_a_prompt_waits_for_a_text(
     tokenizer: Tokenizer, path: str, body: dict[str, object]
 ) -> None:
     threads: set[str] = set()
@@ -64,4 +64,4 @@ def test_an_answer_is_not_worded_on_the_event_loop(
     api.model.tokenizer = Watched()  # type: ignore[assignment]
     with running(api) as server, httpx2.Client(base_url=server.url, timeout=60) as client:
         ok(client, path, body)
-    assert threads == {"reader"}
+    assert threads == {"counter"}

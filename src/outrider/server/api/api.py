@@ -69,6 +69,10 @@ class Api:
         """Return what `work` gives, done in another thread."""
         return await asyncio.get_running_loop().run_in_executor(self.model.readers, work)
 
+    async def read_aside(self, work: Callable[[], Result]) -> Result:
+        """The same for work of any length, which no answer has to wait behind."""
+        return await asyncio.get_running_loop().run_in_executor(self.model.counter, work)
+
     def note_unknown(self, names: Iterable[str]) -> None:
         """Log fields that are ignored because nobody knows them, each name once."""
         for name in names:

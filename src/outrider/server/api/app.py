@@ -41,6 +41,7 @@ def create_app(api: Api) -> FastAPI:
             log.cancel()
             api.service.stop()
             api.model.readers.shutdown(wait=False)
+            api.model.counter.shutdown(wait=False)
 
     # The pages that show the document load scripts from elsewhere.
     app = FastAPI(

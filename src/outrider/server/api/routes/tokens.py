@@ -18,7 +18,7 @@ async def tokenize(fields: TokenizeRequest, request: Request) -> Response:
     """Tell the tokens of a text, or of a conversation as the model would read it."""
     api = api_of(request)
     api.check_model(fields.model)
-    return _json(await api.read(lambda: _tokenized(api, fields)))
+    return _json(await api.read_aside(lambda: _tokenized(api, fields)))
 
 
 @router.post("/detokenize", response_class=JSONResponse)
@@ -26,7 +26,7 @@ async def detokenize(fields: DetokenizeRequest, request: Request) -> Response:
     """Tell the text of some tokens, special ones included."""
     api = api_of(request)
     api.check_model(fields.model)
-    return _json(await api.read(lambda: _detokenized(api, fields)))
+    return _json(await api.read_aside(lambda: _detokenized(api, fields)))
 
 
 def _json(content: bytes) -> Response:
