@@ -38,7 +38,9 @@ def serve(
         Whole, typer.Option(help="Longest prompt and answer.  [default: the model's own]")
     ] = None,
     max_num_seqs: Annotated[int, typer.Option(help="Answers computed at once.")] = 64,
-    max_num_batched_tokens: Annotated[int, typer.Option(help="Tokens in one step.")] = 2048,
+    max_num_batched_tokens: Annotated[
+        int, typer.Option(help="Tokens in one step; longer prompts take several.")
+    ] = 512,
     kv_cache_memory: Annotated[
         Text,
         typer.Option(
