@@ -2,18 +2,19 @@
 
 A server for a few answers at once, with as many clients as it has places, and with four times as
 many, in turn. Each asks again once it is answered, or refused. The clients are a process of their
-own on the same cores.
+own, on the same cores or, with `--apart`, on the last of them, which the server then leaves alone.
 """
 
 import argparse
 import asyncio
 import json
+import os
 import statistics
 import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 
@@ -110,13 +111,14 @@ async def crowd(host: str, port: int, load: Load) -> Seen:
 class Crowd:
     """The process that the clients are in."""
 
-    def __init__(self, url: str) -> None:
+    def __init__(self, url: str, cores: Collection[int]) -> None:
         self._process = subprocess.Popen(  # noqa: S603  ourselves
             [sys.executable, "-m", "benchmarks.overload", "--crowd", url],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
         )
+        os.sched_setaffinity(self._process.pid, cores)
 
     def run(self, load: Load) -> Seen:
         """Put `load` on the server and say what came of it."""
@@ -176,6 +178,10 @@ def serving(options: argparse.Namespace, say: Callable[[str], None]) -> Iterator
 
 def measure(options: argparse.Namespace, say: Callable[[str], None]) -> Table:
     """Put each load on the server in every round, in an order drawn anew."""
+    cores = sorted(os.sched_getaffinity(0))
+    own, clients_on = (cores[:-1], cores[-1:]) if options.apart else (cores, cores)
+    os.sched_setaffinity(0, own)
+    options.threads = options.threads or min(usable_cores(), len(own))
     places = 2 * options.at_once
     ways: dict[str, tuple[int, float]] = {
         f"{places}, all it has room for": (places, 1.0),
@@ -185,7 +191,7 @@ def measure(options: argparse.Namespace, say: Callable[[str], None]) -> Table:
     found: dict[str, list[Seen]] = {name: [] for name in ways}
     rng = np.random.default_rng(0)
     with serving(options, say) as url:
-        clients = Crowd(url)
+        clients = Crowd(url, clients_on)
         for round_ in range(-1, options.rounds):
             for name in rng.permutation(list(ways)).tolist():
                 count, retry_s = ways[name]
@@ -224,7 +230,8 @@ def table(found: Mapping[str, list[Seen]], options: argparse.Namespace) -> Table
         f"{options.at_once} answers at once and as many that wait, {options.max_tokens} tokens to"
         f" prompts of {PROMPT_TOKENS}. Median (min–max) of {options.rounds} rounds of"
         f" {options.seconds:g} s in turn, each the median of its answers; ratios paired by round."
-        f" {options.dtype}, {options.threads} threads; the clients are a process on the same cores."
+        f" {options.dtype}, {options.threads} threads; the clients are a process on"
+        f" {'another core' if options.apart else 'the same cores'}."
     )
     header = (
         "clients", "answers", "between tokens, ms", "ratio", "first token, s", "429s",
@@ -252,7 +259,8 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--seconds", type=float, default=10.0, help="of each load in a round")
     parser.add_argument("--at-once", type=int, default=8, help="answers, and as many that wait")
     parser.add_argument("--max-tokens", type=int, default=64)
-    parser.add_argument("--threads", type=int, default=usable_cores())
+    parser.add_argument("--threads", type=int, help="[as many as there are cores for the server]")
+    parser.add_argument("--apart", action="store_true", help="clients have a core of their own")
     parser.add_argument("--dtype", default="bfloat16", choices=tuple(PACKINGS))
     parser.add_argument("--markdown", action="store_true", help="a table for docs/serve.md")
     parser.add_argument("--crowd", metavar="URL", help=argparse.SUPPRESS)
