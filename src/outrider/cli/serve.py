@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from outrider.cli.durations import parse_duration_s
-from outrider.cli.report import Debug
+from outrider.cli.options import Debug
 from outrider.errors import InvalidSetting
 
 if TYPE_CHECKING:
