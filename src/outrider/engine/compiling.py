@@ -13,16 +13,21 @@ Function = TypeVar("Function", bound=Callable[..., Any])
 
 
 def compiled(
-    *, fastmath: bool | set[str] = False, inline: bool = False
+    *, fastmath: bool | set[str] = False, inline: bool = False, within: bool = False
 ) -> Callable[[Function], Function]:
     """Compiles a function on its first call and keeps the result on disk.
 
     Only functions whose sums may run in another order, the same one at each call, are `fastmath`.
     numba generates a function's code anew in each one that reaches it by way of others, so what
-    only passes calls on is `inline`: that halves the time to compile.
+    only passes calls on is `inline`: that halves the time to compile. What is called for a
+    few steps at a time is `within` its callers: else handing over the arrays takes longer.
     """
     decorate: Callable[[Function], Function] = numba.njit(
-        nogil=True, cache=True, fastmath=fastmath, inline="always" if inline else "never"
+        nogil=True,
+        cache=True,
+        fastmath=fastmath,
+        inline="always" if inline else "never",
+        forceinline=within,
     )
     return decorate
 
