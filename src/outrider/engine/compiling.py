@@ -8,6 +8,9 @@ from typing import Any, TypeVar
 
 import numba
 import platformdirs
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
 Function = TypeVar("Function", bound=Callable[..., Any])
 
@@ -30,6 +33,22 @@ def compiled(
         forceinline=within,
     )
     return decorate
+
+
+@intrinsic
+def uncounted(_typing: Any, array: Any) -> Any:
+    """Give a compiled function an array whose references nobody counts.
+
+    Counting takes longer than short steps do. Something else must keep the array alive meanwhile.
+    """
+
+    def build(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        view = make_array(signature.args[0])(context, builder, given[0])
+        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        view.parent = cgutils.get_null_value(view.parent.type)
+        return view._getvalue()  # noqa: SLF001  numba has no other name for it
+
+    return array(array), build
 
 
 def _cache_folder(sources: Path, parent: Path) -> Path:

@@ -17,6 +17,7 @@ from outrider.engine.drafting.lookup.suffix_nodes import (
     TEXT,
     Forest,
     child_of,
+    uncounted_forest,
 )
 from outrider.engine.drafting.lookup.suffix_texts import rest_of
 
@@ -49,6 +50,7 @@ def draft(
     of all answers, below `shared_root` of `others`, where this answer is the text `shared` or else
     -1.
     """
+    own, others = uncounted_forest(own), uncounted_forest(others)
     best = (-1, 0, 0, np.float32(0.0))
     longest = _match(own, local)
     best = _better(own, local, longest, -1, history, room, factor, least, best)
@@ -63,7 +65,7 @@ def draft(
     return _follow(own, node, offset, room[:most], least, np.float32(0.0))
 
 
-@compiled()
+@compiled(within=True)
 def _better(
     forest: Forest,
     text: int,
@@ -115,13 +117,13 @@ def _match_of_all(forest: Forest, shared: int, root: int, history: NDArray[np.in
     return longest
 
 
-@compiled()
+@compiled(within=True)
 def _limit(match: int, factor: np.float32, room: int) -> int:
     """In single precision, as the rule that this follows to the token."""
     return int(min(float(np.float32(match) * factor) + ROUNDING, float(room)))
 
 
-@compiled()
+@compiled(within=True)
 def _match(forest: Forest, text: int) -> int:
     """Return how many of the last tokens of a text occur elsewhere in its tree, or end there.
 
@@ -162,7 +164,7 @@ def _descend(forest: Forest, root: int, history: NDArray[np.int32], match: int) 
     return node, offset
 
 
-@compiled()
+@compiled(within=True)
 def _follow(
     forest: Forest,
     node: int,

@@ -19,6 +19,7 @@ from outrider.engine.drafting.lookup.suffix_nodes import (
     Forest,
     enter_all,
     new_node,
+    uncounted_forest,
 )
 from outrider.engine.drafting.lookup.suffix_texts import append, clear, remove
 
@@ -177,6 +178,7 @@ class SuffixForest:
 @compiled()
 def extend(forest: Forest, text: int, tokens: NDArray[np.int32], known: int) -> bool:
     """Add `tokens` to a text of `known` tokens, or go on with it; False where nodes run out."""
+    forest = uncounted_forest(forest)
     while forest.texts[text, LENGTH] - known < tokens.size:
         length = forest.texts[text, LENGTH]
         most = min(forest.depth, length + 1)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.engine.compiling import compiled
+from outrider.engine.compiling import compiled, uncounted
 from outrider.engine.drafting.lookup.child_table import PARENT, TOKEN, erase, place_of
 
 COUNT, FIRST_CHILD, LAST_CHILD, NEXT, PREVIOUS, CLASS = range(2, 8)
@@ -51,6 +51,20 @@ class Forest(NamedTuple):
     pool: NDArray[np.int32]
     state: NDArray[np.int64]
     depth: int
+
+
+@compiled(within=True)
+def uncounted_forest(forest: Forest) -> Forest:
+    """For as long as the caller holds `forest`."""
+    return Forest(
+        uncounted(forest.nodes),
+        uncounted(forest.classes),
+        uncounted(forest.table),
+        uncounted(forest.texts),
+        uncounted(forest.pool),
+        uncounted(forest.state),
+        forest.depth,
+    )
 
 
 @compiled(within=True)
