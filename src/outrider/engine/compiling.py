@@ -13,6 +13,7 @@ from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Array = TypeVar("Array")
 
 
 def compiled(
@@ -22,8 +23,8 @@ def compiled(
 
     Only functions whose sums may run in another order, the same one at each call, are `fastmath`.
     numba generates a function's code anew in each one that reaches it by way of others, so what
-    only passes calls on is `inline`: that halves the time to compile. What is called for a
-    few steps at a time is `within` its callers: else handing over the arrays takes longer.
+    only passes calls on is `inline`: that halves the time to compile. What does a few steps at a
+    time becomes machine code `within` its callers: to hand over the arrays would take longer.
     """
     decorate: Callable[[Function], Function] = numba.njit(
         nogil=True,
@@ -35,13 +36,7 @@ def compiled(
     return decorate
 
 
-@intrinsic
-def uncounted(_typing: Any, array: Any) -> Any:
-    """Give a compiled function an array whose references nobody counts.
-
-    Counting takes longer than short steps do. Something else must keep the array alive meanwhile.
-    """
-
+def _uncounted(_typing: Any, array: Any) -> Any:
     def build(context: Any, builder: Any, signature: Any, given: Any) -> Any:
         view = make_array(signature.args[0])(context, builder, given[0])
         view.meminfo = cgutils.get_null_value(view.meminfo.type)
@@ -49,6 +44,13 @@ def uncounted(_typing: Any, array: Any) -> Any:
         return view._getvalue()  # noqa: SLF001  numba has no other name for it
 
     return array(array), build
+
+
+uncounted: Callable[[Array], Array] = intrinsic(_uncounted)
+"""Gives a compiled function an array whose references nobody counts.
+
+Counts are atomic and take longer than short steps do. The caller must keep the array alive.
+"""
 
 
 def _cache_folder(sources: Path, parent: Path) -> Path:

@@ -29,6 +29,7 @@ _FIRST_TEXTS = 16
 _NOTHING_USED = (0, 0, -1, 0, -1)
 _SMALLEST_TEXT = 64
 _LARGEST_KEPT = 16_384
+"""Nodes or tokens: to empty larger arrays may take longer than the next short text does."""
 
 
 class SuffixForest:
@@ -44,7 +45,7 @@ class SuffixForest:
     def reset(self) -> None:
         """Give back all trees and texts at once."""
         arrays = self.arrays
-        if len(arrays.nodes) > _LARGEST_KEPT:
+        if max(len(arrays.nodes), len(arrays.pool)) > _LARGEST_KEPT:
             self._begin(arrays.depth)
             return
         arrays.state[:] = _NOTHING_USED
