@@ -3,12 +3,12 @@
 import io
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, BinaryIO
 
 import typer
 
 from outrider.cli.gathering import check_keys
+from outrider.cli.options import By, Debug, FormatName, ReportFile, StepCostText, format_of
 from outrider.cli.output import FileOutput, Output
 from outrider.cli.step_costs import read_step_cost
 from outrider.cli.targets import check_target
@@ -27,7 +27,7 @@ from outrider.replay.workplaces.base import Work, Workplace
 from outrider.replay.workplaces.here import Here
 from outrider.replay.workplaces.on_ray import OnRay
 from outrider.replay.workplaces.processes import Processes
-from outrider.report.acceptance.formats import FORMATS, report_format
+from outrider.report.acceptance.formats import report_format
 from outrider.report.acceptance.replay.building import build_replay_report
 from outrider.report.cells import counted
 
@@ -67,16 +67,8 @@ def replay(
         bool,
         typer.Option("--warm-cache", help="Suffix without earlier answers too: what they add."),
     ] = False,
-    step_cost: Annotated[
-        Text,
-        typer.Option(
-            help="What a step costs by K: base,per_token; 0:12ms,1:13ms,...; or a CSV file."
-        ),
-    ] = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option("--by", help="Make segments of this key; repeatable.  [default: found]"),
-    ] = None,
+    step_cost: StepCostText = None,
+    by: By = None,
     tokenizer: Annotated[
         Text, typer.Option(help="For text: a tokenizer.json, a model's folder or a hub id.")
     ] = None,
@@ -86,16 +78,8 @@ def replay(
     from_name: Annotated[
         Text, typer.Option("--from", help="Read all logs as this format.  [default: recognised]")
     ] = None,
-    format_name: Annotated[
-        Text,
-        typer.Option(
-            "--format",
-            help=f"One of {', '.join(FORMATS)}.  [default: by the name of --output, else text]",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="File to write the report to.  [default: standard output]")
-    ] = None,
+    format_name: FormatName = None,
+    output: ReportFile = None,
     jobs: Annotated[
         int | None,
         typer.Option(
@@ -112,18 +96,14 @@ def replay(
             help="Ray cluster to spread the files over; needs outrider[ray].",
         ),
     ] = None,
-    debug: Annotated[  # noqa: ARG001  read by main()
-        bool, typer.Option("--debug", help="Show the stack trace of a failure.")
-    ] = False,
+    debug: Debug = False,  # noqa: ARG001  read by main()
 ) -> None:
     """Tell what lookup drafting would have accepted of logged answers, with no model at all.
 
     A lookup drafter's draft depends on the text before it alone, and verification keeps exactly
     the drafted tokens that the target says itself: the log tells which ones those are.
     """
-    if format_name is None:
-        suffix = output.suffix.removeprefix(".") if output else ""
-        format_name = suffix if suffix in FORMATS else "text"
+    format_name = format_of(format_name, output)
     write_report = report_format(format_name)
     cost = None if step_cost is None else read_step_cost(step_cost)
     grid = Grid(
