@@ -21,6 +21,9 @@ from outrider.replay.workplaces.spreading import spread
 
 ROOT = Path(outrider.__file__).parent
 
+# Nodes of one machine and one user; Ray would ask them for a token of its own making.
+os.environ.setdefault("RAY_AUTH_MODE", "disabled")
+
 
 def free_port() -> int:
     with socket.socket() as one:
