@@ -61,9 +61,10 @@ def test_a_cache_of_earlier_answers_begins_anew_in_each_file_and_that_is_said(lo
 
 
 def test_a_file_of_another_tokenizer_than_the_first_is_bad_as_in_one_log(tmp_path: Path) -> None:
+    files: list[list[dict[str, str]]] = [[{}], [{"tokenizer": "a"}], [{"tokenizer": "b"}, {}]]
     names = [
         str(write(tmp_path / f"{n}.jsonl", [row(n, **told) for told in entries]))
-        for n, entries in enumerate([[{}], [{"tokenizer": "a"}], [{"tokenizer": "b"}, {}]])
+        for n, entries in enumerate(files)
     ]
     together, apart = HERE.replay(work(), names), spread(work(), names, one_by_one)
     check_equal(together.collection, apart.collection)
