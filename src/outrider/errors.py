@@ -10,6 +10,7 @@ OutriderError
 ├── NotEnoughMemory       the weights and the cache do not fit
 ├── RequestFailed         a request that the engine could not finish
 ├── UnreadableSource      a file, folder or address to report on that cannot be opened
+├── NoCluster             a cluster that does not answer, or cannot do the work
 ├── UnwritableOutput      a path that cannot be written
 ├── InvalidEvidence       an evidence file that is not one, or does not fit what was asked
 ├── NothingUsable         sources that say nothing of speculation (exit code 3)
@@ -64,6 +65,10 @@ class RequestFailed(OutriderError):
 
 class UnreadableSource(OutriderError):
     """A file, folder or address to report on that cannot be opened."""
+
+
+class NoCluster(OutriderError):
+    """A cluster that does not answer, or cannot do the work."""
 
 
 class UnwritableOutput(OutriderError):

@@ -13,6 +13,7 @@ from outrider.replay.caveats import caveats_of
 from outrider.replay.lookup.grid import Grid
 from outrider.replay.lookup.registry import lookup_settings
 from outrider.replay.replaying import Replay
+from outrider.replay.workplaces.base import Replayed
 
 HERE = Place("log", 1)
 
@@ -119,11 +120,11 @@ def test_times_out_of_order_and_texts_are_noted() -> None:
     for line, (time, text) in enumerate([(5.0, True), (3.0, False), (4.0, True), (6.0, False)]):
         answer = answer_of([1], [2, 3], 9 - line, timestamp_s=time, retokenized=text)
         work.add(Place("log", line + 1), answer)
-    work.finish()
+    collection = work.finish()
     facts = work.facts
     assert (facts.answers, facts.tokens, facts.retokenized, facts.without_end) == (4, 8, 2, 0)
     assert (facts.unsorted, facts.first_unsorted) == (2, Place("log", 2))
-    *_, text_told, order_told = caveats_of(facts, settings, "tokenizer.json")
+    *_, text_told, order_told = caveats_of(Replayed(collection, facts), settings, "tokenizer.json")
     assert text_told.startswith("2 of 4 answers were logged as text and cut into tokens by tok")
     assert "first log:2: the cache of earlier answers learns in the order of the log" in order_told
 

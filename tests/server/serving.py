@@ -153,7 +153,11 @@ class Running:
 
 @contextmanager
 def running(
-    api: Api, *, certificate: tuple[Path, Path] | None = None, drain_timeout_s: float = 30.0
+    api: Api,
+    *,
+    certificate: tuple[Path, Path] | None = None,
+    drain_timeout_s: float = 30.0,
+    patience_s: float = 60.0,
 ) -> Iterator[Running]:
     """Serve `api` on a free port until the block ends."""
     certfile, keyfile = certificate or (None, None)
@@ -164,6 +168,7 @@ def running(
         ssl_certfile=certfile,
         ssl_keyfile=keyfile,
         drain_timeout_s=drain_timeout_s,
+        patience_s=patience_s,
     )
     with bind(settings.host, settings.port) as bound:
         listen(bound)

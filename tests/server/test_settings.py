@@ -37,3 +37,5 @@ def test_times_need_statistics() -> None:
 def test_a_model_is_called_as_it_was_named_unless_told_otherwise() -> None:
     assert settings().model_names == ("m",)
     assert settings(served_model_names=("a", "b")).model_names == ("a", "b")
+    with pytest.raises(InvalidSetting, match="empty --served-model-name"):
+        settings(served_model_names=("a", ""))

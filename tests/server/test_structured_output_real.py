@@ -43,10 +43,10 @@ SCHEMA = {
 EXAMPLE = {"city": "Lyon", "country": "France", "inhabitants": 520774, "rivers": ["Rhône", "Saône"]}
 QUESTION = (
     "Name a city as JSON, with the same fields as in this answer of yours: "
-    f"{json.dumps(EXAMPLE, ensure_ascii=False)} Do not repeat it. Number {{}}."
+    f"{json.dumps(EXAMPLE, ensure_ascii=False)} Do not repeat it. Number "
 )
 MOST_TOKENS = 120
-CONFIGS = {
+CONFIGS: dict[str, dict[str, object]] = {
     "ngram": {"num_speculative_tokens": 4, "prompt_lookup_min": 1, "prompt_lookup_max": 4},
     "suffix": {},
     "draft_model": {
@@ -62,7 +62,7 @@ def served(method: str) -> Iterator[httpx2.Client]:
     cache = cache_directory()
     files = locate_model(MODEL, cache_dir=cache, report=print)
     tokenizer = Tokenizer(files.path, kept=kept_folder(cache, files.sha256))
-    config = read_speculative_config(json.dumps({"method": method} | CONFIGS[method]))
+    config = read_speculative_config(json.dumps({"method": method, **CONFIGS[method]}))
     assert config is not None
     engine = EngineSettings(
         backend="auto",
@@ -102,7 +102,7 @@ def test_two_hundred_answers_hold_to_their_schema(method: str) -> None:
             body = chat(
                 client,
                 model=MODEL,
-                messages=[{"role": "user", "content": QUESTION.format(seed)}],
+                messages=[{"role": "user", "content": f"{QUESTION}{seed}."}],
                 max_tokens=MOST_TOKENS,
                 temperature=0.8,
                 seed=seed,

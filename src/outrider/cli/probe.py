@@ -9,8 +9,8 @@ import httpx2
 import typer
 
 from outrider.cli.durations import parse_duration_s
+from outrider.cli.options import Debug
 from outrider.cli.output import Output
-from outrider.cli.report import Debug
 from outrider.errors import InvalidSetting, NothingUsable
 from outrider.records.probe.asking import MAX_TOKENS
 from outrider.records.probe.exchange import Exchange

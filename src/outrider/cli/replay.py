@@ -3,13 +3,12 @@
 import io
 import sys
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Annotated, BinaryIO
 
-import httpx2
 import typer
 
-from outrider.cli.gathering import TIMEOUT_S, check_keys
+from outrider.cli.gathering import check_keys
+from outrider.cli.options import By, Debug, FormatName, ReportFile, StepCostText, format_of
 from outrider.cli.output import FileOutput, Output
 from outrider.cli.step_costs import read_step_cost
 from outrider.cli.targets import check_target
@@ -19,14 +18,16 @@ from outrider.records.collecting import Collection
 from outrider.records.segment_keys import BASE_KEYS, IDENTITY_KEYS
 from outrider.records.sources.addresses import without_password
 from outrider.replay.caveats import caveats_of
-from outrider.replay.logs.reading import LogReader
 from outrider.replay.logs.registry import log_format
 from outrider.replay.logs.text_encoder import TextEncoder
 from outrider.replay.logs.tokenizer_files import read_text_encoder
 from outrider.replay.lookup.grid import Grid, chosen, numbers, whole_numbers
 from outrider.replay.lookup.registry import LOOKUPS, lookup_settings
-from outrider.replay.replaying import Replay
-from outrider.report.acceptance.formats import FORMATS, report_format
+from outrider.replay.workplaces.base import Work, Workplace
+from outrider.replay.workplaces.here import Here
+from outrider.replay.workplaces.on_ray import OnRay
+from outrider.replay.workplaces.processes import Processes
+from outrider.report.acceptance.formats import report_format
 from outrider.report.acceptance.replay.building import build_replay_report
 from outrider.report.cells import counted
 
@@ -66,16 +67,8 @@ def replay(
         bool,
         typer.Option("--warm-cache", help="Suffix without earlier answers too: what they add."),
     ] = False,
-    step_cost: Annotated[
-        Text,
-        typer.Option(
-            help="What a step costs by K: base,per_token; 0:12ms,1:13ms,...; or a CSV file."
-        ),
-    ] = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option("--by", help="Make segments of this key; repeatable.  [default: found]"),
-    ] = None,
+    step_cost: StepCostText = None,
+    by: By = None,
     tokenizer: Annotated[
         Text, typer.Option(help="For text: a tokenizer.json, a model's folder or a hub id.")
     ] = None,
@@ -85,31 +78,32 @@ def replay(
     from_name: Annotated[
         Text, typer.Option("--from", help="Read all logs as this format.  [default: recognised]")
     ] = None,
-    format_name: Annotated[
-        Text,
+    format_name: FormatName = None,
+    output: ReportFile = None,
+    jobs: Annotated[
+        int | None,
         typer.Option(
-            "--format",
-            help=f"One of {', '.join(FORMATS)}.  [default: by the name of --output, else text]",
+            help="Threads that share the work.  [default: the cores; 1 for each file apart]"
         ),
     ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="File to write the report to.  [default: standard output]")
+    processes: Annotated[
+        int | None, typer.Option(help="Processes, each with a file of its own at a time.")
     ] = None,
-    jobs: Annotated[
-        int | None, typer.Option(help="Threads that share the work.  [default: the cores]")
+    ray: Annotated[
+        Text,
+        typer.Option(
+            metavar="ADDRESS|auto",
+            help="Ray cluster to spread the files over; needs outrider[ray].",
+        ),
     ] = None,
-    debug: Annotated[  # noqa: ARG001  read by main()
-        bool, typer.Option("--debug", help="Show the stack trace of a failure.")
-    ] = False,
+    debug: Debug = False,  # noqa: ARG001  read by main()
 ) -> None:
     """Tell what lookup drafting would have accepted of logged answers, with no model at all.
 
     A lookup drafter's draft depends on the text before it alone, and verification keeps exactly
     the drafted tokens that the target says itself: the log tells which ones those are.
     """
-    if format_name is None:
-        suffix = output.suffix.removeprefix(".") if output else ""
-        format_name = suffix if suffix in FORMATS else "text"
+    format_name = format_of(format_name, output)
     write_report = report_format(format_name)
     cost = None if step_cost is None else read_step_cost(step_cost)
     grid = Grid(
@@ -138,16 +132,18 @@ def replay(
     keys = [name for name in _listed(by) if name not in {*BASE_KEYS, *IDENTITY_KEYS}]
     check_target("--output", output, logs)
     encoder = None if tokenizer is None else read_text_encoder(tokenizer)
-    reader = LogReader(
+    workplace = _workplace(processes, ray)
+    work = Work(
+        settings,
+        ks,
+        by=tuple(keys),
+        jobs=_at_least_one("--jobs", jobs) or (usable_jobs() if isinstance(workplace, Here) else 1),
         encoder=encoder,
         forced=None if from_name is None else log_format(from_name),
         vocabulary_tokens=_vocabulary(vocab_size, encoder),
     )
-    work = Replay(settings, ks, by=keys, jobs=_jobs(jobs))
-    with httpx2.Client(timeout=TIMEOUT_S, follow_redirects=True) as http:
-        for place, reading in reader.read(logs, stdin=_stdin(), http=http):
-            work.add(place, reading)
-    collection = work.finish()
+    replayed = workplace.replay(work, logs)
+    collection = replayed.collection
     check_keys(keys, collection)
     _check_used(collection)
     found = build_replay_report(
@@ -157,7 +153,7 @@ def replay(
         step_cost=cost,
         step_cost_text=step_cost,
         server_keys={each.name: each.server_keys for each in settings},
-        caveats=caveats_of(work.facts, settings, None if encoder is None else encoder.name),
+        caveats=caveats_of(replayed, settings, None if encoder is None else encoder.name),
         every_k=format_name == "json",
     )
     console = FileOutput(output) if output else Output()
@@ -186,10 +182,22 @@ def _vocabulary(asked: int | None, encoder: TextEncoder | None) -> int | None:
     return asked
 
 
-def _jobs(jobs: int | None) -> int:
-    if jobs is not None and jobs < 1:
-        raise InvalidSetting(f"--jobs {jobs}", "at least 1", "leave it out")
-    return usable_jobs() if jobs is None else jobs
+def _at_least_one(option: str, number: int | None) -> int | None:
+    if number is not None and number < 1:
+        raise InvalidSetting(f"{option} {number}", "at least 1", "leave it out")
+    return number
+
+
+def _workplace(processes: int | None, ray: str | None) -> Workplace:
+    if processes is not None and ray is not None:
+        raise InvalidSetting(
+            f"--processes {processes} with --ray {ray}", "one of them", "leave the other out"
+        )
+    if ray is not None:
+        return OnRay(ray)
+    if count := _at_least_one("--processes", processes):
+        return Processes(count)
+    return Here(_stdin())
 
 
 def _check_used(collection: Collection) -> None:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from outrider.cli.gathering import Asked, gather
+from outrider.cli.options import By, Debug, FormatName, ReportFile, StepCostText, format_of
 from outrider.cli.output import FileOutput, Output
 from outrider.cli.step_costs import read_step_cost
 from outrider.cli.targets import check_alone, check_target
@@ -22,13 +23,12 @@ from outrider.report.acceptance.building import build_acceptance_report
 from outrider.report.acceptance.document import AcceptanceReport
 from outrider.report.acceptance.expected.asked import read_expected
 from outrider.report.acceptance.expected.holding import held_against
-from outrider.report.acceptance.formats import FORMATS, report_format
+from outrider.report.acceptance.formats import report_format
 from outrider.report.acceptance.gate import run_gate
 from outrider.report.cells import counted
 from outrider.report.run.document import build_document
 from outrider.report.run.terminal import write_terminal
 
-Debug = Annotated[bool, typer.Option("--debug", help="Show the stack trace of a failure.")]
 Text = str | None
 
 
@@ -39,10 +39,7 @@ def report(
             help="Files, folders, URLs, - for standard input, or a histogram like '[39, 1, 0, 3]'."
         ),
     ] = None,
-    by: Annotated[
-        list[str] | None,
-        typer.Option("--by", help="Make segments of this key; repeatable.  [default: found]"),
-    ] = None,
+    by: By = None,
     from_name: Annotated[
         Text, typer.Option("--from", help="Read all sources as this format.  [default: recognised]")
     ] = None,
@@ -51,22 +48,9 @@ def report(
     for_text: Annotated[
         Text, typer.Option("--for", help="Scrape the URL twice, so long apart, e.g. 60s.")
     ] = None,
-    step_cost: Annotated[
-        Text,
-        typer.Option(
-            help="What a step costs by K: base,per_token; 0:12ms,1:13ms,...; or a CSV file."
-        ),
-    ] = None,
-    format_name: Annotated[
-        Text,
-        typer.Option(
-            "--format",
-            help=f"One of {', '.join(FORMATS)}.  [default: by the name of --output, else text]",
-        ),
-    ] = None,
-    output: Annotated[
-        Path | None, typer.Option(help="File to write the report to.  [default: standard output]")
-    ] = None,
+    step_cost: StepCostText = None,
+    format_name: FormatName = None,
+    output: ReportFile = None,
     partial: Annotated[
         Path | None, typer.Option(help="Write what was read to this file, to be merged later.")
     ] = None,
@@ -87,9 +71,7 @@ def report(
     One evidence file of `outrider tune` alone, without other options, prints the report of its run
     again, figure for figure.
     """
-    if format_name is None:
-        suffix = output.suffix.removeprefix(".") if output else ""
-        format_name = suffix if suffix in FORMATS else "text"
+    format_name = format_of(format_name, output)
     write_report = report_format(format_name)
     cost = None if step_cost is None else read_step_cost(step_cost)
     expected = None if expect is None else read_expected(expect)

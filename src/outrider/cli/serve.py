@@ -9,7 +9,7 @@ import typer
 from rich.console import Console
 
 from outrider.cli.durations import parse_duration_s
-from outrider.cli.report import Debug
+from outrider.cli.options import Debug
 from outrider.errors import InvalidSetting
 
 if TYPE_CHECKING:
@@ -38,7 +38,9 @@ def serve(
         Whole, typer.Option(help="Longest prompt and answer.  [default: the model's own]")
     ] = None,
     max_num_seqs: Annotated[int, typer.Option(help="Answers computed at once.")] = 64,
-    max_num_batched_tokens: Annotated[int, typer.Option(help="Tokens in one step.")] = 2048,
+    max_num_batched_tokens: Annotated[
+        int, typer.Option(help="Tokens in one step; longer prompts take several.")
+    ] = 512,
     kv_cache_memory: Annotated[
         Text,
         typer.Option(
@@ -101,6 +103,9 @@ def serve(
         ),
     ] = False,
     backend: Annotated[str, typer.Option(help="auto, fused (CPU kernels) or torch.")] = "auto",
+    enforce_eager: Annotated[
+        bool, typer.Option("--enforce-eager", help="On a GPU no CUDA graphs.")
+    ] = False,
     threads: Annotated[Whole, typer.Option(help="[default: the physical cores]")] = None,
     drain_timeout: Annotated[
         str, typer.Option(help="How long requests may finish after a signal.")
@@ -168,6 +173,7 @@ def serve(
                 else parse_memory("--kv-cache-memory", kv_cache_memory)
             ),
             prefix_caching=enable_prefix_caching,
+            enforce_eager=enforce_eager,
             limits=Limits(max_num_seqs, max_num_batched_tokens),
         ),
         listen=ListenSettings(

@@ -14,7 +14,7 @@ from rich.console import Console
 from outrider.bench.plan import draft_lengths, ngram_arms
 from outrider.bench.workload import Prompt, bundled_workload, quick_subset, read_workload
 from outrider.cli.entry import INTERRUPTED
-from outrider.cli.report import Debug
+from outrider.cli.options import Debug
 from outrider.errors import InvalidSetting
 from outrider.records.arm import Arm
 from outrider.records.evidence_reader import read_evidence

@@ -17,8 +17,8 @@ from outrider.acceptance.alarm_band import FEWEST_WINDOWS, LEAST_M, FixedBand, L
 from outrider.cli.durations import parse_duration_s
 from outrider.cli.entry import INTERRUPTED
 from outrider.cli.gathering import TIMEOUT_S, check_keys
+from outrider.cli.options import Debug
 from outrider.cli.output import Output
-from outrider.cli.report import Debug
 from outrider.errors import InvalidSetting, NothingUsable
 from outrider.records.adapters.registry import ADAPTERS
 from outrider.records.appending import AppendedFile

@@ -8,23 +8,49 @@ from typing import Any, TypeVar
 
 import numba
 import platformdirs
+from numba.core import cgutils
+from numba.extending import intrinsic
+from numba.np.arrayobj import make_array
 
 Function = TypeVar("Function", bound=Callable[..., Any])
+Array = TypeVar("Array")
 
 
 def compiled(
-    *, fastmath: bool | set[str] = False, inline: bool = False
+    *, fastmath: bool | set[str] = False, inline: bool = False, within: bool = False
 ) -> Callable[[Function], Function]:
     """Compiles a function on its first call and keeps the result on disk.
 
     Only functions whose sums may run in another order, the same one at each call, are `fastmath`.
     numba generates a function's code anew in each one that reaches it by way of others, so what
-    only passes calls on is `inline`: that halves the time to compile.
+    only passes calls on is `inline`: that halves the time to compile. What does a few steps at a
+    time becomes machine code `within` its callers: to hand over the arrays would take longer.
     """
     decorate: Callable[[Function], Function] = numba.njit(
-        nogil=True, cache=True, fastmath=fastmath, inline="always" if inline else "never"
+        nogil=True,
+        cache=True,
+        fastmath=fastmath,
+        inline="always" if inline else "never",
+        forceinline=within,
     )
     return decorate
+
+
+def _uncounted(_typing: Any, array: Any) -> Any:
+    def build(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        view = make_array(signature.args[0])(context, builder, given[0])
+        view.meminfo = cgutils.get_null_value(view.meminfo.type)
+        view.parent = cgutils.get_null_value(view.parent.type)
+        return view._getvalue()  # noqa: SLF001  numba has no other name for it
+
+    return array(array), build
+
+
+uncounted: Callable[[Array], Array] = intrinsic(_uncounted)
+"""Gives a compiled function an array whose references nobody counts.
+
+Counts are atomic and take longer than short steps do. The caller must keep the array alive.
+"""
 
 
 def _cache_folder(sources: Path, parent: Path) -> Path:

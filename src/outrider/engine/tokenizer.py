@@ -1,6 +1,7 @@
 """From messages to token ids and back, by the model's own tokenizer and chat template."""
 
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -10,6 +11,14 @@ from outrider.engine.tokenizer_cache import read_converted, read_tokenizer
 from outrider.errors import CorruptFile, InvalidWorkload
 
 _ROLES_SHOWN = 8
+
+
+class TextTooLong(Exception):
+    """A text that has at least `fewest_tokens`, which is more than it may have."""
+
+    def __init__(self, fewest_tokens: int) -> None:
+        super().__init__(f"at least {fewest_tokens} tokens")
+        self.fewest_tokens = fewest_tokens
 
 
 class Tokenizer:
@@ -53,15 +62,16 @@ class Tokenizer:
         add_generation_prompt: bool = True,
         continue_final_message: bool = False,
         variables: Mapping[str, Any] = MappingProxyType({}),
+        most_tokens: int | None = None,
     ) -> list[int]:
         """Token ids of a conversation, ready for the answer; plain text without a template.
 
         `chat_template` is used in place of the model's own, and may use `variables`. Raises
-        InvalidWorkload where the template refuses the conversation.
+        InvalidWorkload where the template refuses the conversation, and as `encode` does.
         """
         if not self.has_chat_template and chat_template is None:
             text = "\n".join(each["content"] for each in messages)
-            return self.encode(text, add_special_tokens=True)
+            return self.encode(text, add_special_tokens=True, most_tokens=most_tokens)
         try:
             text = self._tokenizer.apply_chat_template(
                 [dict(each) for each in messages],
@@ -72,7 +82,9 @@ class Tokenizer:
                 continue_final_message=continue_final_message,
                 tokenize=False,
             )
-            return self.encode(text)
+            return self.encode(text, most_tokens=most_tokens)
+        except TextTooLong:
+            raise
         except Exception as error:
             roles = ", ".join(str(each.get("role")) for each in messages[:_ROLES_SHOWN])
             raise InvalidWorkload(
@@ -116,14 +128,26 @@ class Tokenizer:
         backend = self._tokenizer.backend_tokenizer
         return str(backend.decode(list(token_ids), skip_special_tokens=skip_special_tokens))
 
-    def encode(self, text: str, *, add_special_tokens: bool = False) -> list[int]:
+    def encode(
+        self, text: str, *, add_special_tokens: bool = False, most_tokens: int | None = None
+    ) -> list[int]:
         """The token ids of `text`, without the special tokens that may begin or end one.
 
         Lets other threads run meanwhile, which the tokenizer's own way to encode one text does not.
+        Raises TextTooLong at once for one whose letters alone are too many for `most_tokens`.
         """
+        if most_tokens is not None:
+            fewest = -(-len(text) // self._longest_token)
+            if fewest > most_tokens:
+                raise TextTooLong(fewest)
         backend = self._tokenizer.backend_tokenizer
         [encoding] = backend.encode_batch_fast([text], add_special_tokens=add_special_tokens)
         return list(encoding.ids)
+
+    @cached_property
+    def _longest_token(self) -> int:
+        """How many letters of a text a token may stand for."""
+        return max(map(len, self._tokenizer.get_vocab()))
 
     def token(self, token_id: int) -> str | None:
         """The vocabulary's entry for an id, None for one that it does not have."""

@@ -2,9 +2,6 @@
 
 import gc
 import os
-import signal
-import threading
-import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -12,7 +9,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from multiprocessing import active_children, get_context
 from pathlib import Path
 from typing import BinaryIO
 
@@ -26,8 +22,7 @@ from outrider.records.sources.line_ranges import LineRange, line_ranges, lines_o
 from outrider.records.sources.opening import Visited, check_source
 from outrider.records.sources.reader import read, read_lines
 from outrider.records.sources.values import NumberedLine
-
-_WATCH_S = 0.5
+from outrider.records.worker_pool import interrupt_blocked, worker_pool
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +79,7 @@ def _collect_ranges(
 ) -> None:
     work = partial(_collect_range, by=tuple(by), forced=forced)
     first_line = 1
-    with _pool(jobs) as pool:
+    with worker_pool(jobs) as pool:
         for lines, part in _in_order(pool, work, ranges, ahead=2 * jobs):
             collection = part.collection
             if collection.ids & collector.collection.ids:
@@ -102,47 +97,6 @@ def _collect_ranges(
             first_line += part.lines
 
 
-@contextmanager
-def _pool(jobs: int) -> Iterator[ProcessPoolExecutor]:
-    """Processes that end with this one, however it ends, and leave Ctrl-C to it."""
-    # A fresh interpreter: a copy of this one would have its threads' locks and none of its threads.
-    pool = ProcessPoolExecutor(
-        jobs, mp_context=get_context("spawn"), initializer=end_with_parent, initargs=(os.getpid(),)
-    )
-    try:
-        yield pool
-    except BaseException:
-        for process in active_children():
-            process.terminate()
-        raise
-    finally:
-        pool.shutdown(cancel_futures=True)
-
-
-def end_with_parent(parent: int) -> None:
-    """Watch from a thread for the end of the parent process, and end then."""
-
-    def watch() -> None:
-        while os.getppid() == parent:
-            time.sleep(_WATCH_S)
-        os._exit(1)
-
-    threading.Thread(target=watch, daemon=True).start()
-
-
-@contextmanager
-def _interrupt_blocked() -> Iterator[None]:
-    """Have the processes that are started in here never hear of Ctrl-C."""
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 def _in_order(
     pool: ProcessPoolExecutor,
     work: Callable[[LineRange], _Part],
@@ -153,7 +107,7 @@ def _in_order(
     waiting: deque[tuple[LineRange, Future[_Part]]] = deque()
     for lines in chain(ranges, [None] * ahead):
         if lines is not None:
-            with _interrupt_blocked():
+            with interrupt_blocked():
                 waiting.append((lines, pool.submit(work, lines)))
         if waiting and (lines is None or len(waiting) > ahead):
             done, future = waiting.popleft()

@@ -1,9 +1,9 @@
 """What has to be known to read a replay's figures."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from outrider.replay.lookup.base import LookupSetting
-from outrider.replay.replaying import Facts
+from outrider.replay.workplaces.base import Replayed
 
 EXACT = (
     "Exact for this log at any temperature: a drafted token is accepted where it is what the log"
@@ -21,10 +21,11 @@ RUNNERS = (
 
 
 def caveats_of(
-    facts: Facts, settings: Sequence[LookupSetting], tokenizer: str | None
+    replayed: Replayed, settings: Sequence[LookupSetting], tokenizer: str | None
 ) -> tuple[str, ...]:
     """Return the sentences that go with the figures, those on this log's own traits last."""
-    told = [EXACT, CHOSEN_HERE]
+    facts = replayed.facts
+    told = [*_of_files(replayed, settings), EXACT, CHOSEN_HERE]
     if any(each.method == "ngram" for each in settings):
         told.append(RUNNERS)
     if facts.retokenized:
@@ -45,10 +46,27 @@ def caveats_of(
         where = "" if place is None else f", first {place.source}:{place.line}"
         matters = (
             "the cache of earlier answers learns in the order of the log, not of the clock"
-            if any(each.start().ordered for each in settings)
+            if any(each.remembers for each in settings)
             else "which changes nothing for drafters that look at one answer alone"
         )
         told.append(
             f"{facts.unsorted:,} answers are earlier than one above them{where}: {matters}."
         )
     return tuple(told)
+
+
+def _of_files(replayed: Replayed, settings: Sequence[LookupSetting]) -> Iterator[str]:
+    if replayed.files is None:
+        return
+    if replayed.lost:
+        yield (
+            f"Incomplete: {replayed.lost:,} of {replayed.files:,} files are in no figure, since the"
+            " workers that replayed them died."
+        )
+    if replayed.files > 1 and (named := [each.name for each in settings if each.remembers]):
+        yield (
+            f"Each of the {replayed.files:,} files was replayed with an empty cache of earlier"
+            f" answers, which one process would have carried on from file to file: {named[0]}"
+            f"{' and others' if named[1:] else ''} may accept more or less there. Settings without"
+            " such a cache have the same counts either way."
+        )

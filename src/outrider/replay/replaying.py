@@ -46,6 +46,23 @@ class Facts:
     unsorted: int = 0
     first_unsorted: Place | None = None
 
+    def add(self, other: "Facts") -> None:
+        """Take in what was noticed of another part; its times are compared within it alone."""
+        self.answers += other.answers
+        self.tokens += other.tokens
+        self.retokenized += other.retokenized
+        self.without_end += other.without_end
+        self.unsorted += other.unsorted
+        self.first_unsorted = self.first_unsorted or other.first_unsorted
+
+
+def collector_of(
+    settings: Sequence[LookupSetting], ks: Sequence[int], by: Sequence[str]
+) -> Collector:
+    """Return what gathers a replay: `by` are the keys asked for, none for the log's own."""
+    names = dict.fromkeys((*by, "method", "drafter")) if by else ()
+    return Collector([*names], most_cells=MOST_SEGMENTS * len(settings) * len(ks))
+
 
 class Replay:
     """Replays a log through settings at several K, in bounded memory.
@@ -63,10 +80,7 @@ class Replay:
         self._passes = [each.start() for each in settings]
         self._ks = tuple(ks)
         self._by = tuple(by)
-        names = dict.fromkeys((*by, "method", "drafter")) if by else ()
-        self._collector = Collector(
-            [*names], most_cells=MOST_SEGMENTS * len(self._settings) * len(self._ks)
-        )
+        self._collector = collector_of(self._settings, self._ks, self._by)
         self._jobs = jobs
         self._pool = ThreadPoolExecutor(jobs)
         self._waiting: list[LoggedAnswer] = []

@@ -12,16 +12,22 @@ import uvicorn
 from fastapi import FastAPI
 
 from outrider.errors import InvalidSetting
+from outrider.server.connection import Connection
 from outrider.server.service.service import Service
 
 FAREWELL_S = 5
 """For the last answers to be sent once they are complete."""
 _BACKLOG = 2048
+_TICKS = 10
+"""Of uvicorn's main loop, about a second, between two looks at who stalls."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ListenSettings:
-    """Where to listen, with what certificate, and how long to let requests finish at the end."""
+    """Where to listen, with what certificate, and how long to let requests finish at the end.
+
+    A client that sends no whole request for `patience_s`, or takes nothing, is given up.
+    """
 
     host: str = "127.0.0.1"
     port: int = 8000
@@ -31,6 +37,7 @@ class ListenSettings:
     log_level: str = "info"
     access_log: bool = True
     drain_timeout_s: float = 30.0
+    patience_s: float = 60.0
 
     @property
     def scheme(self) -> str:
@@ -102,9 +109,10 @@ def _no_address(host: str, port: int, error: Exception) -> InvalidSetting:
 
 
 class Server(uvicorn.Server):
-    """Ends at a signal once `service` has drained; at a second one at once.
+    """Ends at a signal once `service` has drained, at a second one as soon as its readers know.
 
-    While it drains it still listens, so that new requests hear why they are not taken.
+    While it drains it still listens, so that new requests hear why they are not taken. A third
+    signal ends it whether they know or not.
     """
 
     def __init__(self, app: FastAPI, service: Service, settings: ListenSettings) -> None:
@@ -113,6 +121,7 @@ class Server(uvicorn.Server):
                 app,
                 log_level=settings.log_level,
                 access_log=settings.access_log,
+                http=Connection,
                 ssl_certfile=settings.ssl_certfile,
                 ssl_keyfile=settings.ssl_keyfile,
                 ssl_keyfile_password=settings.ssl_keyfile_password,
@@ -124,6 +133,7 @@ class Server(uvicorn.Server):
         )
         self._service = service
         self._drain_timeout_s = settings.drain_timeout_s
+        self._patience_s = settings.patience_s
         self._event_loop: asyncio.AbstractEventLoop | None = None
         self._draining: asyncio.Task[None] | None = None
 
@@ -132,19 +142,29 @@ class Server(uvicorn.Server):
         self._event_loop = asyncio.get_running_loop()
         await super().startup(sockets)
 
+    async def on_tick(self, counter: int) -> bool:
+        """Give up clients that stall, and say whether to end."""
+        if counter % _TICKS == 0:
+            for connection in tuple(self.server_state.connections):
+                assert isinstance(connection, Connection), "chosen above"
+                connection.end_if_stalled(self._patience_s)
+        return await super().on_tick(counter)
+
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        """Drain at the first signal, end at the second."""
+        """Drain at the first signal, and hurry at others."""
         del sig, frame
         if self._event_loop is None:
             raise KeyboardInterrupt
         self._event_loop.call_soon_threadsafe(self.end)
 
     def end(self) -> None:
-        """Drain, then end; end now if it drains already. On the event loop."""
-        if self._draining is not None:
+        """Drain, then end; the second time tell who still waits, and the third go. On the loop."""
+        if self._draining is None:
+            self._draining = asyncio.ensure_future(self._drain())
+        elif not self._draining.done():
+            self._service.give_up()
+        else:
             self.should_exit = self.force_exit = True
-            return
-        self._draining = asyncio.ensure_future(self._drain())
 
     async def _drain(self) -> None:
         await self._service.drain(self._drain_timeout_s)

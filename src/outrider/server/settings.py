@@ -53,7 +53,10 @@ class ServerSettings:
                 "a --speculative-config too",
                 "give one, or drop the flag",
             )
-
+        if not all(self.served_model_names):
+            raise InvalidSetting(
+                "an empty --served-model-name", "a name for requests to use", "write one"
+            )
         if self.timing_metrics and not self.log_stats:
             raise InvalidSetting(
                 "--enable-per-request-metrics requires engine statistics",

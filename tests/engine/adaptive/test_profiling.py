@@ -32,6 +32,30 @@ def test_every_size_costs_what_the_clock_says_once_it_is_compiled() -> None:
     assert costs(Timed(), 10) == {rows: 1 + rows / 4 for rows in range(1, 11)}
 
 
+class Unread(torch.Tensor):
+    """Logits that a device is still computing: reading one waits for it."""
+
+    model: "OnDevice"
+
+    def __float__(self) -> float:
+        self.model.clock.now_s += 7
+        return 0.0
+
+
+class OnDevice(CountingModel):
+    """Returns from `forward` at once."""
+
+    def forward(self, rows: Rows) -> torch.Tensor:
+        Unread.model = self
+        return super().forward(rows).as_subclass(Unread)
+
+
+def test_a_step_lasts_until_its_logits_can_be_read() -> None:
+    model = OnDevice()
+    curve = profile_steps(model, most_rows=3, clock=model.clock)
+    assert curve.seconds.tolist() == [7, 7, 7]
+
+
 def test_no_step_is_larger_than_the_target_takes() -> None:
     assert costs(Timed(max_length=5), 256).keys() == {1, 2, 3, 4, 5}
 

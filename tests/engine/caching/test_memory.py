@@ -19,7 +19,7 @@ def test_sizes_are_read_in_the_units_people_write(text: str, expected: int) -> N
     assert parse_memory("--kv-cache-memory", text) == expected
 
 
-@pytest.mark.parametrize("text", ["", "much", "-1", "4 GiB please", "1e9", "4XB"])
+@pytest.mark.parametrize("text", ["", "much", "-1", "4 GiB please", "1e9", "4XB", "0", "9" * 400])
 def test_what_is_no_size_is_refused_in_one_line(text: str) -> None:
     with pytest.raises(InvalidSetting, match=r"--kv-cache-memory .*expected a size such as 4GiB"):
         parse_memory("--kv-cache-memory", text)

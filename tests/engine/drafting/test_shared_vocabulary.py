@@ -38,8 +38,10 @@ class Words(Tokenizer):
     def special_tokens(self) -> Mapping[str, tuple[str, int]]:
         return {role: (text, self.words.index(text)) for role, text in self.roles.items()}
 
-    def encode(self, text: str, *, add_special_tokens: bool = False) -> list[int]:
-        del add_special_tokens
+    def encode(
+        self, text: str, *, add_special_tokens: bool = False, most_tokens: int | None = None
+    ) -> list[int]:
+        del add_special_tokens, most_tokens
         marked = text.replace(" ", self.mark)
         return [self.words.index(marked)] if marked in self.words else [0]
 

@@ -8,6 +8,7 @@ from tests.engine.models.configs import config_of
 from outrider.engine.models.base import Rows
 from outrider.engine.models.eager import EagerDecoder
 from outrider.engine.models.fused import FusedDecoder
+from outrider.engine.models.graphs import CudaGraphs
 from outrider.engine.models.registry import BACKENDS, check_memory, load_model, resolve
 from outrider.engine.models.safetensors_source import SafetensorsSource
 from outrider.engine.models.settings import ModelSettings
@@ -81,6 +82,16 @@ def test_a_model_is_loaded_as_the_settings_say(
     # The last block exists.
     rows = Rows([5] * 9, range(9), [0] * 9, [[2]], [8])
     assert model.forward(rows).shape == (1, model.config.vocab_size)
+
+
+@pytest.mark.parametrize("enforce_eager", [False, True])
+def test_graphs_are_for_gpus_and_can_be_turned_off(
+    enforce_eager: bool, checkpoint: Callable[..., Path]
+) -> None:
+    model = load_model(checkpoint(), ModelSettings("torch", enforce_eager=enforce_eager))
+    assert isinstance(model, EagerDecoder)
+    graphs = isinstance(model._runner, CudaGraphs)
+    assert graphs == (torch.cuda.is_available() and not enforce_eager)
 
 
 def test_a_folder_that_is_no_model_is_told_so(tmp_path: Path) -> None:

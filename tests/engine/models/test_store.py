@@ -1,4 +1,5 @@
 import hashlib
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -112,6 +113,13 @@ def test_a_file_that_is_no_gguf_is_refused(tmp_path: Path, content: bytes, seen:
     (tmp_path / "bad.gguf").write_bytes(content)
     with pytest.raises(CorruptFile, match=seen):
         locate_model(str(tmp_path / "bad.gguf"), cache_dir=tmp_path, report=ignore)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="no pipes with names here")
+def test_a_pipe_is_not_waited_for(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "pipe.gguf")
+    with pytest.raises(CorruptFile, match="neither a file nor a folder"):
+        locate_model(str(tmp_path / "pipe.gguf"), cache_dir=tmp_path, report=ignore)
 
 
 def test_a_folder_that_lacks_a_part_is_refused_and_the_part_named(tmp_path: Path) -> None:

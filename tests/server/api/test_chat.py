@@ -122,10 +122,9 @@ def test_without_a_temperature_answers_are_random_as_in_openais_api(client: http
 def test_the_template_gets_tools_and_variables(client: httpx2.Client) -> None:
     tool = {"type": "function", "function": {"name": "f", "parameters": {}}}
     assert chat(client, tools=[tool], tool_choice="auto", chat_template_kwargs={"x": 1})
-    error = refusal(
-        client, CHAT, {"messages": message(), "chat_template_kwargs": {"tokenize": False}}
-    )
-    assert error["param"] == "chat_template_kwargs"
+    for ours in ("tokenize", "self", "conversations"):
+        asked = {"messages": message(), "chat_template_kwargs": {ours: False}}
+        assert refusal(client, CHAT, asked)["param"] == "chat_template_kwargs"
 
 
 def test_the_last_message_can_be_continued(client: httpx2.Client) -> None:

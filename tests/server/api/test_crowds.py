@@ -6,6 +6,7 @@ import socket
 import time
 from collections.abc import Callable
 from threading import Event
+from typing import Any
 
 import httpx2
 import pytest
@@ -106,6 +107,17 @@ def test_a_full_queue_says_so_at_once_while_those_admitted_finish(tokenizer: Tok
         assert texts == {"abcdefghijklmnopqrst"}
 
 
+@pytest.mark.parametrize("path", [CHAT, "/v1/completions"])
+def test_what_there_is_no_room_for_is_not_read(tokenizer: Tokenizer, path: str) -> None:
+    with running(api_over(AlphabetModel(), tokenizer, capacity=1)) as server:
+        place = server.api.service.reserve(1)
+        with httpx2.Client(base_url=server.url) as client:
+            response = client.post(path, content=b"no JSON", headers={"content-type": "x"})
+            assert (response.status_code, response.headers["retry-after"]) == (429, "1")
+            place.close()
+            assert client.post(path, content=b"no JSON").status_code == 400
+
+
 def test_more_answers_than_there_is_room_for_can_never_be_given(tokenizer: Tokenizer) -> None:
     with (
         running(api_over(AlphabetModel(), tokenizer, capacity=3)) as server,
@@ -126,10 +138,10 @@ def test_long_prompts_are_not_read_on_the_event_loop(tokenizer: Tokenizer) -> No
         def __getattr__(self, name: str) -> object:
             return getattr(tokenizer, name)
 
-        def encode(self, text: str, *, add_special_tokens: bool = False) -> list[int]:
+        def encode(self, text: str, **options: Any) -> list[int]:
             reading.set()
             assert go_on.wait(PATIENCE_S)
-            return encode(text, add_special_tokens=add_special_tokens)
+            return encode(text, **options)
 
     api = api_over(AlphabetModel(), tokenizer)
     api.model.tokenizer = Slow()  # type: ignore[assignment]
@@ -185,6 +197,26 @@ def test_what_does_not_finish_in_time_is_told_so(tokenizer: Tokenizer) -> None:
         server.thread.join(PATIENCE_S)
         assert not server.thread.is_alive()
         assert server.blocks_in_use() == 0 or not server.engine.busy
+
+
+def test_who_is_cut_off_by_a_second_signal_is_told_so(tokenizer: Tokenizer) -> None:
+    model = AlphabetModel()
+    with running(api_over(model, tokenizer)) as server:
+        model.gate.clear()
+        with raw(server, endless()) as whole, raw(server, endless(stream=True)) as stream:
+            until(lambda: server.api.service.answers == 2)
+            received = [b"", stream.recv(1)]  # which has begun then
+            server.end()
+            server.end()
+            for place, connection in enumerate((whole, stream)):
+                while piece := connection.recv(65536):
+                    received[place] += piece
+            model.gate.set()
+        assert received[0].startswith(b"HTTP/1.1 503")
+        assert b'"code":503' in received[1]
+        assert b"data: [DONE]" in received[1]
+        server.thread.join(PATIENCE_S)
+        assert not server.thread.is_alive()
 
 
 def test_a_stalled_reader_is_given_up(tokenizer: Tokenizer) -> None:

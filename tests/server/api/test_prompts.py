@@ -2,9 +2,9 @@ from typing import Any
 
 import pytest
 
-from outrider.engine.tokenizer import Tokenizer
+from outrider.engine.tokenizer import TextTooLong, Tokenizer
 from outrider.server.api.errors import ApiError
-from outrider.server.api.prompts import chat_prompt
+from outrider.server.api.prompts import chat_prompt, text_prompts
 from outrider.server.api.requests.chat import Message
 
 SHOW = "{% for m in messages %}{{ m.tool_calls[0].function.arguments.city }}{% endfor %}"
@@ -57,3 +57,24 @@ def test_a_template_that_asks_for_what_there_is_not_is_the_clients_problem(
 def test_a_message_without_content_is_an_empty_one(tokenizer: Tokenizer) -> None:
     said = shown(tokenizer, "{{ messages[0].content }}", {"role": "user", "content": None})
     assert said == ""
+
+
+def test_a_text_that_is_plainly_too_long_is_not_cut_into_tokens(tokenizer: Tokenizer) -> None:
+    text = "a" * 10_000
+    with pytest.raises(TextTooLong) as refused:
+        tokenizer.encode(text, most_tokens=100)
+    assert 100 < refused.value.fewest_tokens <= len(tokenizer.encode(text))
+    assert len(tokenizer.encode("a" * 100, most_tokens=100)) == 100
+
+
+def test_a_prompt_that_is_plainly_too_long_names_its_tokens(tokenizer: Tokenizer) -> None:
+    asked = {"role": "user", "content": "a" * 10_000}
+    with pytest.raises(ApiError) as chat:
+        shown(tokenizer, "{{ messages[0].content }}", asked, most=100)
+    with pytest.raises(ApiError) as completion:
+        text_prompts(
+            tokenizer, "a" * 10_000, add_special_tokens=False, vocabulary_tokens=258, most=100
+        )
+    for refused in (chat, completion):
+        assert refused.value.param == "input_tokens"
+        assert "maximum context length is 100 tokens" in refused.value.message

@@ -24,6 +24,7 @@ def test_models_are_listed_under_all_their_names(tokenizer: Tokenizer) -> None:
         assert listed["data"][0]["max_model_len"] == 1_000
         assert client.get("/v1/models/org/second").json()["id"] == "org/second"
         assert client.get("/v1/models/third").status_code == 404
+        assert client.get("/v1/models/").status_code == 404
         assert chat(client, model="org/second")["model"] == "first"
         assert client.get("/version").json()["speculative_config"] == {"method": "ngram"}
 

@@ -151,3 +151,20 @@ def test_a_schema_nested_too_deep_is_refused(client: httpx2.Client) -> None:
     error = refusal(client, CHAT, {"messages": message()} | asked)
     assert error["param"] == "structured_outputs.json"
     assert "64" in error["message"]
+
+
+@pytest.mark.parametrize(
+    ("outputs", "field"),
+    [
+        ({}, "structured_outputs"),
+        ({"jsn": SCHEMA}, "structured_outputs"),
+        ({"regex": None, "json_object": False}, "structured_outputs"),
+        ({"structural_tag": "{}"}, "structured_outputs.structural_tag"),
+        ({"regex": "a", "whitespace_pattern": " "}, "structured_outputs.whitespace_pattern"),
+    ],
+)
+def test_a_structure_that_is_not_done_is_not_taken_for_free_text(
+    client: httpx2.Client, outputs: dict[str, Any], field: str
+) -> None:
+    body = {"messages": message(), "max_tokens": 3, "structured_outputs": outputs}
+    assert refusal(client, CHAT, body)["param"] == field

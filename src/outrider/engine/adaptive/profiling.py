@@ -29,14 +29,19 @@ def profile_steps(
     sizes = [size for size in ROW_COUNTS if size <= most]
     taken: dict[int, list[float]] = {size: [] for size in sizes}
     for size in sizes:
-        model.forward(_rows(model, size, room))  # compiles, touches the memory
+        _run(model, size, room)  # compiles, touches the memory
     for _ in range(repeats):
         # Interleaved, so that a busy moment of the machine meets all sizes alike.
         for size in sizes:
             start = clock()
-            model.forward(_rows(model, size, room))
+            _run(model, size, room)
             taken[size].append(clock() - start)
     return CostCurve.of({size: median(times) for size, times in taken.items()})
+
+
+def _run(model: TargetModel, size: int, room: int) -> None:
+    """Run a step to its end: a GPU still computes when `forward` returns, until a value is read."""
+    float(model.forward(_rows(model, size, room))[0, 0])
 
 
 def _rows(model: TargetModel, count: int, room: int) -> Rows:

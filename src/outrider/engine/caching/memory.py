@@ -10,6 +10,8 @@ SHARE = 0.5
 
 _SIZE = re.compile(r"(\d+(?:\.\d+)?) *([KMGT]?)(i?)B?", re.IGNORECASE)
 _POWERS = {"": 0, "K": 1, "M": 2, "G": 3, "T": 4}
+_MOST = 2**63
+"""Bytes that no machine has."""
 
 
 def parse_memory(option: str, text: str) -> int:
@@ -18,15 +20,20 @@ def parse_memory(option: str, text: str) -> int:
     Without an i a unit is a power of 1000, but a single letter means its power of 1024. Raises
     InvalidSetting, naming `option`.
     """
+    size = 0.0
     found = _SIZE.fullmatch(text.strip())
-    if found is None:
+    if found is not None:
+        number, unit, binary = found.groups()
+        spelled = text.strip().upper().endswith("B")
+        base = 1024 if binary or not spelled else 1000
+        size = float(number) * base ** _POWERS[unit.upper()]
+    if not 1 <= size < _MOST:
         raise InvalidSetting(
-            f"{option} {text}", "a size such as 4GiB, 500MB or a number of bytes", "give it so"
+            f"{option} {text[:60]}",
+            "a size such as 4GiB, 500MB or a number of bytes, above 0",
+            "give it so",
         )
-    number, unit, binary = found.groups()
-    spelled = text.strip().upper().endswith("B")
-    base = 1024 if binary or not spelled else 1000
-    return int(float(number) * base ** _POWERS[unit.upper()])
+    return int(size)
 
 
 def cache_blocks(

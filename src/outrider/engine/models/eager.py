@@ -9,7 +9,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from outrider.engine.models.base import BLOCK_TOKENS, Rows
+from outrider.engine.models.buckets import Bucket, Buckets, padded_rows, paged_bucket
 from outrider.engine.models.config import Activation, DecoderConfig
+from outrider.engine.models.graphs import BucketRunner
 from outrider.engine.models.paged_rows import PagedRows, paged_rows
 from outrider.engine.models.rope import rope_tables
 from outrider.engine.models.source import WeightSource
@@ -29,7 +31,10 @@ Weights = Mapping[str, Tensor]
 
 
 class EagerDecoder:
-    """Matrices, activations and cache in one type on one device; norms and rotation in float32."""
+    """Matrices, activations and cache in one type on one device; norms and rotation in float32.
+
+    With a `runner`, batches of few rows for each sequence are filled up to a bucket and run there.
+    """
 
     def __init__(
         self,
@@ -39,12 +44,15 @@ class EagerDecoder:
         num_blocks: int,
         max_length: int,
         device: torch.device,
+        runner: BucketRunner | None = None,
     ) -> None:
         self.config = config = source.config
         self.num_blocks = num_blocks
         self.max_length = max_length
         self.logit_tolerance = LOGIT_TOLERANCE[dtype]
         self._device = device
+        self._runner = runner
+        self._buckets = Buckets(max_length=max_length, dump=num_blocks)
 
         def weight(name: str) -> Tensor:
             wide = name.endswith("norm.weight")
@@ -63,7 +71,7 @@ class EagerDecoder:
             tuple(table.to(device) for table in rope_tables(rope, config.head_dim, max_length))
             for rope in config.ropes
         ]
-        places = num_blocks * BLOCK_TOKENS
+        places = (num_blocks + 1) * BLOCK_TOKENS  # with the dump of the buckets
         shape = (config.num_layers, places, config.num_kv_heads, config.head_dim)
         self._keys = torch.zeros(shape, dtype=dtype, device=device)
         self._values = torch.zeros(shape, dtype=dtype, device=device)
@@ -76,8 +84,27 @@ class EagerDecoder:
     @torch.inference_mode()
     def forward(self, rows: Rows) -> Tensor:
         """See `TargetModel.forward`."""
+        features = self._features_by_bucket(rows)
+        if features is None:
+            features = self._features(paged_rows(rows, self.config.windows, self._device))
+        return functional.linear(features[: len(rows.wanted)], self._head).float()
+
+    def _features_by_bucket(self, rows: Rows) -> Tensor | None:
+        """`_features`, and after them those of rows that fill up; None for what fits no bucket."""
+        if self._runner is None:
+            return None
+        padded = padded_rows(rows, self._buckets)
+        return None if padded is None else self._runner.run(padded, self._bucket_features)
+
+    def _bucket_features(self, bucket: Bucket, numbers: Tensor) -> Tensor:
+        return self._features(paged_bucket(numbers, bucket, set(self.config.windows)))
+
+    def _features(self, batch: PagedRows) -> Tensor:
+        """Extends the cache by `batch` and returns what the head reads [len(wanted), hidden size].
+
+        Waits for nothing, and its sizes are those of the batch: what CUDA graphs can repeat.
+        """
         config = self.config
-        batch = paged_rows(rows, config.windows, self._device)
         turns = [
             tuple(table[batch.positions].unsqueeze(1) for table in tables) for tables in self._ropes
         ]
@@ -93,8 +120,7 @@ class EagerDecoder:
             if config.post_norms:
                 changed = self._norm(changed, weights["mlp_output_norm.weight"])
             x = x + changed
-        wanted = self._norm(x[batch.wanted], self._final_norm)
-        return functional.linear(wanted, self._head).float()
+        return self._norm(x[batch.wanted], self._final_norm)
 
     def _attention(
         self, layer: int, weights: Weights, x: Tensor, batch: PagedRows, cos: Tensor, sin: Tensor

@@ -37,29 +37,55 @@ class PagedRows:
 def paged_rows(rows: Rows, windows: Iterable[int], device: torch.device) -> PagedRows:
     """Lays `rows` out for a model whose layers have these `windows` (0: all tokens before).
 
-    All of it is known to the host, so that a device is never waited for.
+    All sizes are known to the host, so that a device is never waited for.
     """
     positions, sequences = torch.tensor(rows.positions), torch.tensor(rows.sequences)
     tables = pad_sequence([torch.tensor(table) for table in rows.block_tables], batch_first=True)
-    groups = _groups(positions, sequences, tables, set(windows))
+    places = places_of(tables[sequences], positions.unsqueeze(1)).squeeze(1)
     return PagedRows(
-        token_ids=torch.tensor(rows.token_ids).to(device),
-        positions=positions.to(device),
-        places=_places(tables[sequences], positions.unsqueeze(1)).squeeze(1).to(device),
-        groups=tuple(
-            RowGroup(
-                group.rows.to(device),
-                group.places.to(device),
-                {window: mask.to(device) for window, mask in group.visible.items()},
-            )
-            for group in groups
-        ),
-        wanted=torch.tensor(rows.wanted).to(device),
+        token_ids=sent(torch.tensor(rows.token_ids), device),
+        positions=sent(positions, device),
+        places=sent(places, device),
+        groups=tuple(_groups(positions, sequences, tables, set(windows), device)),
+        wanted=sent(torch.tensor(rows.wanted, dtype=torch.int64), device),
     )
 
 
+def row_group(
+    rows: Tensor, positions: Tensor, tables: Tensor, tokens: int, windows: Iterable[int]
+) -> RowGroup:
+    """Let `rows` [S, N] read `tokens` cached tokens of `tables` [S, B], up to themselves.
+
+    Their `positions` [S, N] ascend, and the last one is the last token of the sequence.
+    No size depends on a value, so that all of it can be computed on a device.
+    """
+    at, last = positions.unsqueeze(2), positions[:, -1:]
+    cached = torch.arange(tokens, device=positions.device)
+    # Whatever else a block holds may be of another request, and not even finite.
+    own = torch.minimum(cached, last)
+    before = cached <= at
+    visible = {
+        window: (before & (cached > at - window) if window else before).unsqueeze(1)
+        for window in windows
+    }
+    return RowGroup(rows, places_of(tables, own), visible)
+
+
+def places_of(tables: Tensor, positions: Tensor) -> Tensor:
+    """Where the cache holds `positions` [S, T] of the sequences with the block `tables` [S, B]."""
+    blocks = tables.gather(1, positions // BLOCK_TOKENS)
+    return blocks * BLOCK_TOKENS + positions % BLOCK_TOKENS
+
+
+def sent(tensor: Tensor, device: torch.device) -> Tensor:
+    """Return `tensor` on `device`; to a GPU it is on its way while the host goes on."""
+    if device.type == "cuda":
+        tensor = tensor.pin_memory()
+    return tensor.to(device, non_blocking=True)
+
+
 def _groups(
-    positions: Tensor, sequences: Tensor, tables: Tensor, windows: set[int]
+    positions: Tensor, sequences: Tensor, tables: Tensor, windows: set[int], device: torch.device
 ) -> Iterator[RowGroup]:
     """Sequences with equally many rows together, so that no row is computed in vain."""
     present, counts = torch.unique_consecutive(sequences, return_counts=True)
@@ -67,20 +93,11 @@ def _groups(
     for count in counts.unique().tolist():
         chosen = counts == count
         rows = starts[chosen].unsqueeze(1) + torch.arange(count)
-        at = positions[rows].unsqueeze(2)
-        lengths = at[:, -1] + 1
-        cached = torch.arange(int(lengths.max()))
-        # Whatever else a block holds may be of another request, and not even finite.
-        own = torch.minimum(cached, lengths - 1)
-        before = cached <= at
-        visible = {
-            window: (before & (cached > at - window) if window else before).unsqueeze(1)
-            for window in windows
-        }
-        yield RowGroup(rows, _places(tables[present[chosen]], own), visible)
-
-
-def _places(tables: Tensor, positions: Tensor) -> Tensor:
-    """Where the cache holds `positions` [S, T] of the sequences with the block `tables` [S, B]."""
-    blocks = tables.gather(1, positions // BLOCK_TOKENS)
-    return blocks * BLOCK_TOKENS + positions % BLOCK_TOKENS
+        tokens = int(positions[rows].max()) + 1
+        yield row_group(
+            sent(rows, device),
+            sent(positions[rows], device),
+            sent(tables[present[chosen]], device),
+            tokens,
+            windows,
+        )

@@ -107,6 +107,11 @@ def _given_files(path: Path, catalogue: Mapping[str, CatalogueEntry]) -> ModelFi
 
 
 def _given_file_sha256(file: Path) -> str:
+    if not file.is_file():
+        # A pipe would be waited for, and is gone when the weights are read.
+        raise CorruptFile(
+            f"{file} is neither a file nor a folder", "a GGUF file", "write it to a file first"
+        )
     with file.open("rb") as opened:
         magic = opened.read(4)
     if magic != b"GGUF":

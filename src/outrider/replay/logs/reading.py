@@ -21,15 +21,15 @@ _MOST_SHOWN = 60
 class LogReader:
     """Reads logs in their order.
 
-    `forced` reads all of them, whatever they look like. Ids from `vocabulary_tokens` on, and a
-    `tokenizer` that an entry names and the first one did not, make it a bad record: its ids do not
-    mean what the others do.
+    `forced` reads all of them, whatever they look like. Ids from `vocabulary_tokens` on, and
+    another tokenizer than `tokenizer`, the first that an entry names unless one is given, make an
+    entry a bad record: its ids do not mean what the others do.
     """
 
     encoder: TextEncoder | None = None
     forced: LogFormat | None = None
     vocabulary_tokens: int | None = None
-    _tokenizer: str | None = field(default=None, init=False)
+    tokenizer: str | None = None
     _last: LogFormat | None = field(default=None, init=False)
 
     def read(
@@ -75,13 +75,13 @@ class LogReader:
         named = entry.value.get("tokenizer")
         if not isinstance(named, str):
             return None
-        if self._tokenizer is None:
-            self._tokenizer = named
-        if named == self._tokenizer:
+        if self.tokenizer is None:
+            self.tokenizer = named
+        if named == self.tokenizer:
             return None
         return (
             f"ids of the tokenizer {named[:_MOST_SHOWN]} in a log that began with those of"
-            f" {self._tokenizer[:_MOST_SHOWN]}; replay each in a log of its own"
+            f" {self.tokenizer[:_MOST_SHOWN]}; replay each in a log of its own"
         )
 
     def _within_vocabulary(self, answer: Logged) -> Logged:

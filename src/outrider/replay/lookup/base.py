@@ -33,7 +33,7 @@ class LookupPass(Protocol):
 
     @property
     def ordered(self) -> bool:
-        """Whether earlier answers decide drafts of later ones, so that their order counts."""
+        """Whether answers have to come one after another, in the order of the log."""
 
     def runs(self, batch: AnswerBatch, ks: tuple[int, ...]) -> Runs:
         """Return the drafts at every output position but the first, for the draft lengths `ks`.
@@ -52,6 +52,10 @@ class LookupSetting(Protocol):
     @property
     def name(self) -> str:
         """What tells the setting from all others, in a few words."""
+
+    @property
+    def remembers(self) -> bool:
+        """Whether earlier answers decide drafts of later ones."""
 
     @property
     def server_keys(self) -> Mapping[str, int | float | str]:

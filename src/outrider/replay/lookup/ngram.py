@@ -30,6 +30,7 @@ class NgramPass:
 
     method: ClassVar[str] = "ngram"
     ordered: ClassVar[bool] = False
+    remembers: ClassVar[bool] = False
 
     prompt_lookup_min: int
     prompt_lookup_max: int

@@ -19,6 +19,7 @@ from outrider.replay.lookup.base import Runs
 from outrider.replay.lookup.grid import Grid
 
 _NO_TEXT = -1
+_OWN, _OTHERS = 1, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,6 +47,11 @@ class SuffixSetting:
         return " ".join(["suffix", *(text for text, other in told if other)])
 
     @property
+    def remembers(self) -> bool:
+        """Whether there is a cache of earlier answers."""
+        return self.settings.max_cached_requests > 0
+
+    @property
     def server_keys(self) -> Mapping[str, int | float | str]:
         """What is not as vLLM has it by default, under vLLM's names."""
         default = asdict(SuffixSettings())
@@ -71,13 +77,15 @@ class SuffixPass:
     ordered: ClassVar[bool] = True
 
     settings: SuffixSettings
-    _forest: SuffixForest = field(init=False)
+    _own: SuffixForest = field(init=False)
+    _others: SuffixForest = field(init=False)
     _shared_root: int = field(init=False)
     _cached: deque[int] = field(default_factory=deque, init=False)
 
     def __post_init__(self) -> None:
-        self._forest = SuffixForest(self.settings.max_tree_depth)
-        self._shared_root = self._forest.plant()
+        self._own = SuffixForest(self.settings.max_tree_depth)
+        self._others = SuffixForest(self.settings.max_tree_depth)
+        self._shared_root = self._others.plant()
 
     def runs(self, batch: AnswerBatch, ks: tuple[int, ...]) -> Runs:
         """Return the drafts where a step of each of `ks` begins; elsewhere there are none.
@@ -94,23 +102,24 @@ class SuffixPass:
         return found
 
     def _answer(self, batch: AnswerBatch, answer: int, ks: NDArray[np.int64], found: Runs) -> None:
-        forest, settings = self._forest, self.settings
+        own, others, settings = self._own, self._others, self.settings
         start, end = int(batch.starts[answer]), int(batch.starts[answer + 1])
         prompt = int(batch.outputs[answer]) - start
-        root = forest.plant()
-        text = forest.open_text(root)
-        forest.reserve(text, end - start)
+        own.reset()
+        text = own.open_text(own.plant())
+        own.reserve(text, end - start)
         shared = _NO_TEXT
         if settings.max_cached_requests:
-            shared = forest.open_text(self._shared_root)
-            forest.reserve(shared, end - start - prompt)
+            shared = others.open_text(self._shared_root)
+            others.reserve(shared, end - start - prompt)
             self._cached.append(shared)
             while len(self._cached) > settings.max_cached_requests:
-                forest.close_text(self._cached.popleft(), keep_tree=True)
+                others.close_text(self._cached.popleft(), keep_tree=True)
         begins = np.ones(len(ks), np.int64)
-        while not _replay(
-            forest.arrays,
+        while full := _replay(
+            own.arrays,
             text,
+            others.arrays,
             shared,
             self._shared_root,
             batch.tokens[start:end],
@@ -123,9 +132,7 @@ class SuffixPass:
             found.matching[:, start:end],
             found.available[:, start:end],
         ):
-            forest.grow()
-        forest.fell(root)
-        forest.close_text(text, keep_tree=False)
+            (own if full == _OWN else others).grow()
 
 
 def suffix_settings(grid: Grid) -> Iterator[SuffixSetting]:
@@ -140,8 +147,9 @@ def suffix_settings(grid: Grid) -> Iterator[SuffixSetting]:
 
 @compiled()
 def _replay(
-    forest: Forest,
+    own: Forest,
     text: int,
+    others: Forest,
     shared: int,
     shared_root: int,
     tokens: TokenIds,
@@ -153,8 +161,8 @@ def _replay(
     least: np.float32,
     matching: NDArray[np.uint8],
     available: NDArray[np.uint8],
-) -> bool:
-    """Draft wherever a step of some K begins; False where nodes run out, to be called again.
+) -> int:
+    """Draft wherever a step of some K begins; tell which forest is full, to be called again, or 0.
 
     `begins` holds the output position of each K's next step. At the end the answer is cached whole.
     """
@@ -163,19 +171,24 @@ def _replay(
     while True:
         at = begins.min()
         if at >= outputs:
-            return shared < 0 or extend(forest, shared, tokens[prompt:], 0)
+            if shared >= 0 and not extend(others, shared, tokens[prompt:], 0):
+                return _OTHERS
+            return 0
         known = prompt + at
-        if not extend(forest, text, tokens[:known], 0):
-            return False
-        if shared >= 0 and not extend(forest, shared, tokens[prompt:known], 0):
-            return False
+        if not extend(own, text, tokens[:known], 0):
+            return _OWN
+        if shared >= 0 and not extend(others, shared, tokens[prompt:known], 0):
+            return _OTHERS
         for place in range(ks.size):
             if begins[place] != at:
                 continue
             most = min(ks[place], max_tokens - at - 1)
             accepted = 0
             if most > 0:
-                drafted, _ = draft(forest, text, shared, shared_root, room[:most], factor, least)
+                drafted, _ = draft(
+                    own, text, others, shared, shared_root, tokens[:known], room[:most],
+                    factor, least,
+                )  # fmt: skip
                 while (
                     accepted < drafted
                     and known + accepted < tokens.size

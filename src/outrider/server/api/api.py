@@ -43,13 +43,17 @@ class Api:
 
     def check_model(self, name: str | None) -> None:
         """Raise ApiError, 404, for a model that is not served; no name is any."""
-        names = self.settings.model_names
-        if name and name not in names:
-            raise ApiError(
-                404,
-                f"The model `{name[:200]}` does not exist. Valid aliases: {', '.join(names)}.",
-                param="model",
-            )
+        if name and name not in self.settings.model_names:
+            raise self.no_model(name)
+
+    def no_model(self, name: str) -> ApiError:
+        """Return the failure, 404, of a request for a model that is not served."""
+        names = ", ".join(self.settings.model_names)
+        return ApiError(
+            404,
+            f"The model `{name[:200]}` does not exist. Valid aliases: {names}.",
+            param="model",
+        )
 
     def reserve(self, answers: int) -> Place:
         """Make room for a request; Refusal where there is none, ApiError where there never is."""
@@ -64,6 +68,10 @@ class Api:
     async def read(self, work: Callable[[], Result]) -> Result:
         """Return what `work` gives, done in another thread."""
         return await asyncio.get_running_loop().run_in_executor(self.model.readers, work)
+
+    async def read_aside(self, work: Callable[[], Result]) -> Result:
+        """The same for work of any length, which no answer has to wait behind."""
+        return await asyncio.get_running_loop().run_in_executor(self.model.counter, work)
 
     def note_unknown(self, names: Iterable[str]) -> None:
         """Log fields that are ignored because nobody knows them, each name once."""

@@ -16,10 +16,11 @@ from outrider.server.api.api import Api, api_of
 from outrider.server.api.auth import KeyCheck
 from outrider.server.api.body_limit import BodyLimit
 from outrider.server.api.errors import NAMES, ApiError, bad_request
+from outrider.server.api.room_check import RoomCheck, refusal_response
 from outrider.server.api.routes import chat, completions, models, state, tokens
 from outrider.server.metrics.interval_log import IntervalLog
 from outrider.server.metrics.periodic_log import keep_log
-from outrider.server.service.refusals import EngineDown, QueueFull, Refusal
+from outrider.server.service.refusals import Refusal
 
 _log = logging.getLogger(__name__)
 
@@ -40,6 +41,7 @@ def create_app(api: Api) -> FastAPI:
             log.cancel()
             api.service.stop()
             api.model.readers.shutdown(wait=False)
+            api.model.counter.shutdown(wait=False)
 
     # The pages that show the document load scripts from elsewhere.
     app = FastAPI(
@@ -55,6 +57,7 @@ def create_app(api: Api) -> FastAPI:
     app.add_exception_handler(HTTPException, _tell_http)
     app.add_exception_handler(ClientGone, _tell_nobody)
     app.add_exception_handler(Exception, _tell_unforeseen)
+    app.add_middleware(RoomCheck, service=api.service, retry_after_s=api.settings.retry_after_s)
     app.add_middleware(BodyLimit, most_bytes=api.settings.limits.body_bytes)
     app.add_middleware(KeyCheck, keys=api.settings.api_keys)
     return app
@@ -77,10 +80,8 @@ async def _tell(_: Request, error: Exception) -> Response:
 
 
 async def _tell_refusal(request: Request, error: Exception) -> Response:
-    if isinstance(error, QueueFull):
-        wait = {"Retry-After": str(api_of(request).settings.retry_after_s)}
-        return _response(ApiError(429, str(error), headers=wait))
-    return _response(ApiError(500 if isinstance(error, EngineDown) else 503, str(error)))
+    assert isinstance(error, Refusal), "registered for it"
+    return refusal_response(error, api_of(request).settings.retry_after_s)
 
 
 async def _tell_invalid(_: Request, error: Exception) -> Response:

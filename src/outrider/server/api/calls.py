@@ -92,6 +92,7 @@ class ChatCall:
                 add_generation_prompt=not continues if wants is None else wants,
                 continue_final_message=continues,
                 variables=fields.chat_template_kwargs,
+                most=model.max_length,
             )
         ]
 
@@ -138,6 +139,7 @@ class CompletionCall:
             self.fields.prompt,
             add_special_tokens=self.fields.add_special_tokens is not False,
             vocabulary_tokens=model.vocabulary_tokens,
+            most=model.max_length,
         )
 
 

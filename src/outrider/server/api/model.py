@@ -39,7 +39,8 @@ class ServedModel:
 
     `end_token_ids` are its own; `constraint_limits` what a structured output may ask. `fresh_seed`
     is for requests that have none. `readers` are the threads in which prompts are read, so that the
-    event loop never waits for a long one. `device` is what holds the cache, CPU or GPU.
+    event loop never waits for a long one, `counter` is for texts that are only tokenised. `device`
+    is what holds the cache, CPU or GPU.
     """
 
     def __init__(
@@ -59,6 +60,7 @@ class ServedModel:
         self.end_token_ids = end_token_ids
         self.device = device
         self.readers = ThreadPoolExecutor(READERS, thread_name_prefix="reader")
+        self.counter = ThreadPoolExecutor(1, thread_name_prefix="counter")
         self.token_text = lru_cache(_DECODED_TOKENS)(self._decode_one)
         self._fresh_seed = fresh_seed
         self._constraint_limits = constraint_limits

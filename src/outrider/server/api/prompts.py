@@ -4,9 +4,9 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
-from outrider.engine.tokenizer import Tokenizer
+from outrider.engine.tokenizer import TextTooLong, Tokenizer
 from outrider.errors import InvalidWorkload
-from outrider.server.api.errors import bad_request
+from outrider.server.api.errors import ApiError, bad_request
 from outrider.server.api.requests.chat import ContentPart, Message
 from outrider.server.api.requests.completion import Prompts
 
@@ -16,6 +16,7 @@ _OURS = frozenset(
         "chat_template",
         "continue_final_message",
         "conversation",
+        "conversations",
         "documents",
         "max_length",
         "messages",
@@ -24,6 +25,7 @@ _OURS = frozenset(
         "return_dict",
         "return_tensors",
         "sanitize_control_tokens",
+        "self",
         "tokenize",
         "tokenizer_kwargs",
         "tools",
@@ -42,8 +44,12 @@ def chat_prompt(
     add_generation_prompt: bool,
     continue_final_message: bool,
     variables: Mapping[str, Any] | None,
+    most: int | None = None,
 ) -> list[int]:
-    """Return the token ids of a conversation; ApiError where it cannot be laid out."""
+    """Return the token ids of a conversation; ApiError where it cannot be laid out.
+
+    Also for one that plainly has more than `most` tokens, which is known before they are counted.
+    """
     if add_generation_prompt and continue_final_message:
         raise bad_request(
             "add_generation_prompt and continue_final_message exclude each other: set one to false",
@@ -62,19 +68,33 @@ def chat_prompt(
             add_generation_prompt=add_generation_prompt,
             continue_final_message=continue_final_message,
             variables=variables or {},
+            most_tokens=most,
         )
+    except TextTooLong as error:
+        raise _too_long(error.fewest_tokens, most) from error
     except InvalidWorkload as error:
         raise bad_request(str(error), "messages") from error
 
 
 def text_prompts(
-    tokenizer: Tokenizer, prompts: Prompts, *, add_special_tokens: bool, vocabulary_tokens: int
+    tokenizer: Tokenizer,
+    prompts: Prompts,
+    *,
+    add_special_tokens: bool,
+    vocabulary_tokens: int,
+    most: int | None = None,
 ) -> list[list[int]]:
-    """Return the token ids of one prompt or several."""
+    """Return the token ids of one prompt or several; ApiError as in `chat_prompt`."""
     found = []
     for prompt in _several(prompts):
         if isinstance(prompt, str):
-            found.append(tokenizer.encode(prompt, add_special_tokens=add_special_tokens))
+            try:
+                tokens = tokenizer.encode(
+                    prompt, add_special_tokens=add_special_tokens, most_tokens=most
+                )
+            except TextTooLong as error:
+                raise _too_long(error.fewest_tokens, most) from error
+            found.append(tokens)
             continue
         for token in prompt:
             check_token(token, vocabulary_tokens, "prompt")
@@ -108,12 +128,16 @@ def check_lengths(
         if limit is not None and len(prompt) > limit:
             raise bad_request(f"a prompt of {len(prompt)} tokens; at most {limit}", "input_tokens")
         if len(prompt) >= most:
-            raise bad_request(
-                f"This model's maximum context length is {most} tokens. However, your prompt"
-                f" contains at least {len(prompt)} input tokens, which leaves no room for an"
-                " answer. Please reduce the length of the input prompt.",
-                "input_tokens",
-            )
+            raise _too_long(len(prompt), most)
+
+
+def _too_long(tokens: int, most: int | None) -> ApiError:
+    return bad_request(
+        f"This model's maximum context length is {most} tokens. However, your prompt contains at"
+        f" least {tokens} input tokens, which leaves no room for an answer. Please reduce the"
+        " length of the input prompt.",
+        "input_tokens",
+    )
 
 
 def _several(prompts: Prompts) -> Sequence[str | list[int]]:

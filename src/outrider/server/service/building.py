@@ -38,6 +38,7 @@ class EngineSettings:
     max_model_len: int | None = None
     kv_cache_bytes: int | None = None
     prefix_caching: bool = True
+    enforce_eager: bool = False
     limits: Limits = field(default_factory=Limits)
 
 
@@ -90,6 +91,7 @@ def build_engine(
         threads=settings.threads,
         num_blocks=blocks,
         max_length=most,
+        enforce_eager=settings.enforce_eager,
     )
     model = load_model(files.path, how)
     _warm_up(model)

@@ -59,8 +59,8 @@ class Service:
         self._loop = asyncio.get_running_loop()
         self._thread.start()
 
-    def reserve(self, answers: int) -> Place:
-        """Make room for a request; raises QueueFull, Draining or EngineDown."""
+    def check_room(self, answers: int) -> None:
+        """Raise QueueFull, Draining or EngineDown where so many answers cannot be taken in now."""
         if self.failure is not None:
             raise EngineDown(self.failure)
         if self.draining:
@@ -70,6 +70,10 @@ class Service:
                 f"{self.answers} answers run or wait and {answers} more are asked for;"
                 f" there is room for {self.capacity}"
             )
+
+    def reserve(self, answers: int) -> Place:
+        """Make room for a request; raises what `check_room` does."""
+        self.check_room(answers)
         place = Place(self._thread, answers, self._vacate)
         self._places.add(place)
         self._idle.clear()
@@ -82,8 +86,12 @@ class Service:
             async with asyncio.timeout(timeout_s):
                 await self._idle.wait()
         except TimeoutError:
-            for place in tuple(self._places):
-                place.give_up(SHUT_DOWN)
+            self.give_up()
+
+    def give_up(self) -> None:
+        """End all that runs or waits, and tell its readers why."""
+        for place in tuple(self._places):
+            place.give_up(SHUT_DOWN)
 
     def stop(self) -> None:
         """End the engine's thread."""

@@ -1,7 +1,7 @@
 """A draft checkpoint that was found and looked into, before any weights are loaded."""
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -93,10 +93,8 @@ class OpenedDraft:
         return OwnModel(
             load_model(
                 self.path,
-                ModelSettings(
-                    backend=settings.backend,
-                    dtype=settings.dtype,
-                    threads=settings.threads,
+                replace(
+                    settings,
                     num_blocks=target.num_blocks,
                     max_length=min(self.max_length, target.max_length),
                 ),

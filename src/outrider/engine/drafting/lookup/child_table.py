@@ -17,7 +17,7 @@ def empty_table(capacity: int) -> Table:
     return np.full(1 << (2 * capacity - 1).bit_length(), -1, np.int32)
 
 
-@compiled()
+@compiled(within=True)
 def _home(parent: int, token: int, mask: int) -> int:
     """The place where the search begins."""
     mixed = (np.uint64(parent) << np.uint64(32)) | np.uint64(np.uint32(token))
@@ -25,7 +25,7 @@ def _home(parent: int, token: int, mask: int) -> int:
     return np.int64((mixed >> np.uint64(32)) & np.uint64(mask))  # type: ignore[return-value]
 
 
-@compiled()
+@compiled(within=True)
 def place_of(nodes: Nodes, table: Table, parent: int, token: int) -> int:
     """Return where in `table` the child of `parent` by `token` is, or would be.
 

@@ -3,19 +3,22 @@
 Drafting follows the first child, so this order decides between continuations that occurred
 equally often. A child that occurs for the first time goes to the end. One that occurs once more
 joins those with its new count: as their first where it was first among its equals before, else as
-their last. One that occurs once less becomes the first of those with its new count.
+their last. One that occurs once less becomes the first of those with its new count. A node that
+never had siblings is in no class. Nor are the children of a root: no draft begins there.
 """
 
 from outrider.engine.compiling import compiled
 from outrider.engine.drafting.lookup.child_table import PARENT
 from outrider.engine.drafting.lookup.suffix_nodes import (
+    CHILDREN,
     CLASS,
     COUNT,
+    DEPTH,
     FIRST_CHILD,
     FREE_CLASS,
-    HASHED,
     HEAD,
     LAST_CHILD,
+    MANY,
     NEXT,
     PREVIOUS,
     TAIL,
@@ -26,23 +29,29 @@ from outrider.engine.drafting.lookup.suffix_nodes import (
 )
 
 
-@compiled()
+@compiled(within=True)
 def add_child(forest: Forest, node: int) -> None:
     """Make a new node, which occurs once, the last child of its parent."""
     nodes = forest.nodes
     parent = nodes[node, PARENT]
     last = nodes[parent, LAST_CHILD]
+    nodes[node, PREVIOUS] = last
+    nodes[parent, LAST_CHILD] = node
     if last >= 0:
-        if not nodes[parent, HASHED]:
-            nodes[parent, HASHED] = 1
-            enter(forest, last)
-        enter(forest, node)
-        _link_after(forest, node, last)
+        nodes[last, NEXT] = node
     else:
-        if nodes[parent, HASHED]:
-            enter(forest, node)
-        nodes[parent, FIRST_CHILD] = nodes[parent, LAST_CHILD] = node
-    if last >= 0 and nodes[last, COUNT] == 1:
+        nodes[parent, FIRST_CHILD] = node
+    if nodes[parent, CHILDREN] == MANY:
+        enter(forest, node)
+    else:
+        nodes[parent, CHILDREN] += 1
+        if nodes[parent, CHILDREN] == MANY:
+            _enter_all_of(forest, parent)
+    if last < 0 or nodes[node, DEPTH] == 1:
+        return
+    if nodes[last, CLASS] < 0:
+        _found_class(forest, last)
+    if nodes[last, COUNT] == 1:
         _join_as_last(forest, node, nodes[last, CLASS])
     else:
         _found_class(forest, node)
@@ -56,12 +65,12 @@ def drop_child(forest: Forest, node: int) -> None:
     _unlink(forest, node)
 
 
-@compiled()
+@compiled(within=True)
 def rise(forest: Forest, node: int) -> None:
     """Count one occurrence more."""
     nodes = forest.nodes
     count = nodes[node, COUNT] + 1
-    if nodes[node, PREVIOUS] < 0 and nodes[node, NEXT] < 0:
+    if nodes[node, CLASS] < 0:
         nodes[node, COUNT] = count
         return
     head = forest.classes[nodes[node, CLASS], HEAD]
@@ -89,7 +98,7 @@ def fall(forest: Forest, node: int) -> None:
     """Count one occurrence less, of two or more."""
     nodes = forest.nodes
     count = nodes[node, COUNT] - 1
-    if nodes[node, PREVIOUS] < 0 and nodes[node, NEXT] < 0:
+    if nodes[node, CLASS] < 0:
         nodes[node, COUNT] = count
         return
     tail = forest.classes[nodes[node, CLASS], TAIL]
@@ -106,6 +115,14 @@ def fall(forest: Forest, node: int) -> None:
 
 
 @compiled()
+def _enter_all_of(forest: Forest, parent: int) -> None:
+    node = forest.nodes[parent, FIRST_CHILD]
+    while node >= 0:
+        enter(forest, node)
+        node = forest.nodes[node, NEXT]
+
+
+@compiled(within=True)
 def _found_class(forest: Forest, node: int) -> None:
     classes, state = forest.classes, forest.state
     new = state[FREE_CLASS]
@@ -118,23 +135,25 @@ def _found_class(forest: Forest, node: int) -> None:
     forest.nodes[node, CLASS] = new
 
 
-@compiled()
+@compiled(within=True)
 def _join_as_first(forest: Forest, node: int, joined: int) -> None:
     forest.classes[joined, HEAD] = node
     forest.nodes[node, CLASS] = joined
 
 
-@compiled()
+@compiled(within=True)
 def _join_as_last(forest: Forest, node: int, joined: int) -> None:
     forest.classes[joined, TAIL] = node
     forest.nodes[node, CLASS] = joined
 
 
-@compiled()
+@compiled(within=True)
 def _leave_class(forest: Forest, node: int) -> None:
     """While the node is still linked to its siblings."""
     classes = forest.classes
     left = forest.nodes[node, CLASS]
+    if left < 0:
+        return
     head, tail = classes[left, HEAD], classes[left, TAIL]
     if head == tail:
         classes[left, HEAD] = forest.state[FREE_CLASS]
@@ -150,12 +169,12 @@ def leave_class_from_the_front(forest: Forest, node: int) -> None:
     """Where those before it in its class have left already and all others will."""
     classes = forest.classes
     left = forest.nodes[node, CLASS]
-    if classes[left, TAIL] == node:
+    if left >= 0 and classes[left, TAIL] == node:
         classes[left, HEAD] = forest.state[FREE_CLASS]
         forest.state[FREE_CLASS] = left
 
 
-@compiled()
+@compiled(within=True)
 def _unlink(forest: Forest, node: int) -> None:
     nodes = forest.nodes
     parent, before, after = nodes[node, PARENT], nodes[node, PREVIOUS], nodes[node, NEXT]
@@ -169,7 +188,7 @@ def _unlink(forest: Forest, node: int) -> None:
         nodes[parent, LAST_CHILD] = before
 
 
-@compiled()
+@compiled(within=True)
 def _link_before(forest: Forest, node: int, other: int) -> None:
     nodes = forest.nodes
     before = nodes[other, PREVIOUS]
@@ -182,7 +201,7 @@ def _link_before(forest: Forest, node: int, other: int) -> None:
         nodes[nodes[node, PARENT], FIRST_CHILD] = node
 
 
-@compiled()
+@compiled(within=True)
 def _link_after(forest: Forest, node: int, other: int) -> None:
     nodes = forest.nodes
     after = nodes[other, NEXT]

@@ -17,6 +17,7 @@ from outrider.engine.drafting.lookup.suffix_nodes import (
     TEXT,
     Forest,
     child_of,
+    uncounted_forest,
 )
 from outrider.engine.drafting.lookup.suffix_texts import rest_of
 
@@ -30,39 +31,47 @@ Best = tuple[int, int, int, np.float32]
 
 @compiled()
 def draft(
-    forest: Forest,
+    own: Forest,
     local: int,
+    others: Forest,
     shared: int,
     shared_root: int,
+    history: NDArray[np.int32],
     room: NDArray[np.int32],
     factor: np.float32,
     least: np.float32,
 ) -> tuple[int, np.float32]:
     """Write a draft into `room`; return its length and its score.
 
-    For every match of the last m tokens of `local`, the draft is the likeliest path from there, at
-    most `factor` x m tokens, as long as the chance of all its tokens together is at least `least`.
-    Its score is the sum of these chances, the highest counts; of equals the text's own, then the
-    one of the longest match. Others come from the tree of all answers, below `shared_root`, where
-    this answer is the text `shared` or else -1.
+    `history` int32 [T] is the text `local` of `own`. For every match of its last m tokens, the
+    draft is the likeliest path from there, at most `factor` x m tokens, as long as the chance of
+    all its tokens together is at least `least`. Its score is the sum of these chances, the highest
+    counts; of equals the text's own, then the one of the longest match. Others come from the tree
+    of all answers, below `shared_root` of `others`, where this answer is the text `shared` or else
+    -1.
     """
+    own, others = uncounted_forest(own), uncounted_forest(others)
     best = (-1, 0, 0, np.float32(0.0))
-    best = _better(forest, local, local, _match(forest, local), -1, room, factor, least, best)
-    longest = _match_of_all(forest, local, shared, shared_root)
-    best = _better(forest, local, shared, longest, shared_root, room, factor, least, best)
+    longest = _match(own, local)
+    best = _better(own, local, longest, -1, history, room, factor, least, best)
+    local_score = best[3]
+    longest = _match_of_all(others, shared, shared_root, history)
+    best = _better(others, shared, longest, shared_root, history, room, factor, least, best)
     node, offset, most, score = best
     if score == 0:
         return 0, score
-    return _follow(forest, node, offset, room[:most], least, np.float32(0.0))
+    if score > local_score:
+        return _follow(others, node, offset, room[:most], least, np.float32(0.0))
+    return _follow(own, node, offset, room[:most], least, np.float32(0.0))
 
 
-@compiled()
+@compiled(within=True)
 def _better(
     forest: Forest,
-    local: int,
     text: int,
     longest: int,
     root: int,
+    history: NDArray[np.int32],
     room: NDArray[np.int32],
     factor: np.float32,
     least: np.float32,
@@ -73,7 +82,6 @@ def _better(
     Longest match first: a shorter one may draft no more, so that soon it cannot score higher.
     """
     texts, pool = forest.texts, forest.pool
-    end = texts[local, BASE] + texts[local, LENGTH]
     known = 0 if text < 0 else texts[text, LENGTH]
     known_end = 0 if text < 0 else texts[text, BASE] + known
     for match in range(longest, 0, -1):
@@ -83,7 +91,7 @@ def _better(
         if match <= known:
             node, offset = pool[known_end - match, POOL_END], 0
         else:
-            node, offset = _descend(forest, root, end - match, end)
+            node, offset = _descend(forest, root, history, match)
         score = _follow(forest, node, offset, room[:most], least, best[3])[1]
         if score > best[3]:
             best = (node, offset, most, score)
@@ -91,32 +99,31 @@ def _better(
 
 
 @compiled()
-def _match_of_all(forest: Forest, local: int, shared: int, root: int) -> int:
-    """Return how many of the last tokens of `local` occur in the tree of all answers.
+def _match_of_all(forest: Forest, shared: int, root: int, history: NDArray[np.int32]) -> int:
+    """Return how many of the last tokens of `history` occur in the tree of all answers.
 
     The answer `shared` itself does not count, but more of the history may occur in others.
     """
-    length = forest.texts[local, LENGTH]
-    end = forest.texts[local, BASE] + length
+    length = history.size
     longest = 0
     if shared >= 0:
         longest = _match(forest, shared)
         if longest < forest.texts[shared, LENGTH]:
             return min(longest, length - 1)
     while longest + 1 < min(length, forest.depth):
-        if _descend(forest, root, end - longest - 1, end)[0] < 0:
+        if _descend(forest, root, history, longest + 1)[0] < 0:
             break
         longest += 1
     return longest
 
 
-@compiled()
+@compiled(within=True)
 def _limit(match: int, factor: np.float32, room: int) -> int:
     """In single precision, as the rule that this follows to the token."""
     return int(min(float(np.float32(match) * factor) + ROUNDING, float(room)))
 
 
-@compiled()
+@compiled(within=True)
 def _match(forest: Forest, text: int) -> int:
     """Return how many of the last tokens of a text occur elsewhere in its tree, or end there.
 
@@ -134,15 +141,15 @@ def _match(forest: Forest, text: int) -> int:
 
 
 @compiled()
-def _descend(forest: Forest, root: int, start: int, end: int) -> tuple[int, int]:
-    """Return the node of the tokens of `pool` from `start` to `end`, -1 for no such substring.
+def _descend(forest: Forest, root: int, history: NDArray[np.int32], match: int) -> tuple[int, int]:
+    """Return the node of the last `match` tokens of `history`, -1 where they do not occur.
 
     Of a leaf also how many of the tokens after its own there are.
     """
     nodes, pool = forest.nodes, forest.pool
     node, offset = root, 0
-    for at in range(start, end):
-        token = pool[at, POOL_TOKEN]
+    for at in range(history.size - match, history.size):
+        token = history[at]
         if nodes[node, REST] >= 0:
             if offset == rest_of(forest, node):
                 return -1, 0
@@ -157,7 +164,7 @@ def _descend(forest: Forest, root: int, start: int, end: int) -> tuple[int, int]
     return node, offset
 
 
-@compiled()
+@compiled(within=True)
 def _follow(
     forest: Forest,
     node: int,

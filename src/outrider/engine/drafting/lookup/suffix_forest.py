@@ -9,23 +9,27 @@ from outrider.engine.drafting.lookup.suffix_draft import draft
 from outrider.engine.drafting.lookup.suffix_nodes import (
     BASE,
     CAPACITY,
+    CHILDREN,
     COLUMNS,
-    FREE_CLASS,
-    FREE_NODE,
     LENGTH,
     LIVE_NODES,
+    MANY,
     ROOT,
     TEXT_COLUMNS,
     Forest,
     enter_all,
     new_node,
+    uncounted_forest,
 )
 from outrider.engine.drafting.lookup.suffix_texts import append, clear, remove
 
 _FIRST_NODES = 1_024
 _FIRST_POOL = 4_096
 _FIRST_TEXTS = 16
+_NOTHING_USED = (0, 0, -1, 0, -1)
 _SMALLEST_TEXT = 64
+_LARGEST_KEPT = 16_384
+"""Nodes or tokens: to empty larger arrays may take longer than the next short text does."""
 
 
 class SuffixForest:
@@ -36,19 +40,33 @@ class SuffixForest:
     """
 
     def __init__(self, depth: int) -> None:
-        state = np.zeros(5, np.int64)
-        state[[FREE_NODE, FREE_CLASS]] = -1
+        self._begin(depth)
+
+    def reset(self) -> None:
+        """Give back all trees and texts at once."""
+        arrays = self.arrays
+        if max(len(arrays.nodes), len(arrays.pool)) > _LARGEST_KEPT:
+            self._begin(arrays.depth)
+            return
+        arrays.state[:] = _NOTHING_USED
+        arrays.table.fill(-1)
+        self._begin_to_give()
+
+    def _begin(self, depth: int) -> None:
         self.arrays = Forest(
             nodes=np.empty((_FIRST_NODES, COLUMNS), np.int32),
             classes=np.empty((_FIRST_NODES, 2), np.int32),
             table=empty_table(_FIRST_NODES),
             texts=np.zeros((_FIRST_TEXTS, TEXT_COLUMNS), np.int64),
             pool=np.empty((_FIRST_POOL, 2), np.int32),
-            state=state,
+            state=np.array(_NOTHING_USED, np.int64),
             depth=depth,
         )
+        self._begin_to_give()
+
+    def _begin_to_give(self) -> None:
         self._roots: set[int] = set()
-        self._free_texts = list(range(_FIRST_TEXTS))
+        self._free_texts = list(range(len(self.arrays.texts)))
         self._used_pool = 0
         self._free_places: dict[int, list[int]] = {}
 
@@ -68,6 +86,7 @@ class SuffixForest:
         """Begin an empty tree and return its root."""
         self._make_room(1)
         root: int = new_node(self.arrays, -1, -1, 0)
+        self.arrays.nodes[root, CHILDREN] = MANY
         self._roots.add(root)
         return root
 
@@ -160,6 +179,7 @@ class SuffixForest:
 @compiled()
 def extend(forest: Forest, text: int, tokens: NDArray[np.int32], known: int) -> bool:
     """Add `tokens` to a text of `known` tokens, or go on with it; False where nodes run out."""
+    forest = uncounted_forest(forest)
     while forest.texts[text, LENGTH] - known < tokens.size:
         length = forest.texts[text, LENGTH]
         most = min(forest.depth, length + 1)
@@ -197,4 +217,4 @@ def catch_up_and_draft(
         return -1, np.float32(0.0)
     if shared >= 0 and not extend(forest, shared, tokens[prompt:], 0):
         return -1, np.float32(0.0)
-    return draft(forest, local, shared, shared_root, room, factor, least)
+    return draft(forest, local, forest, shared, shared_root, tokens, room, factor, least)

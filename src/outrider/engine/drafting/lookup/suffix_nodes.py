@@ -11,16 +11,20 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.engine.compiling import compiled
+from outrider.engine.compiling import compiled, uncounted
 from outrider.engine.drafting.lookup.child_table import PARENT, TOKEN, erase, place_of
 
 COUNT, FIRST_CHILD, LAST_CHILD, NEXT, PREVIOUS, CLASS = range(2, 8)
 """Columns of a node. Its children are in a list; among its siblings it is in the class of those
 that occur equally often."""
-REST, TEXT, DEPTH, HASHED = range(8, 12)
+REST, TEXT, DEPTH, CHILDREN = range(8, 12)
 """More columns. Of a leaf, the position in `TEXT` of the first token after the leaf's own; of
-other nodes, -1. Whether the children are in the table: a single child need not be."""
+other nodes, -1. How many children there are while they are few, else `MANY`."""
 COLUMNS = 12
+
+MANY = 5
+"""So many children, and those of a root, are found by the table, and from then on; fewer by
+looking at one after the other."""
 
 HEAD, TAIL = range(2)
 """Columns of a class: the first and the last of its nodes among their siblings."""
@@ -49,7 +53,21 @@ class Forest(NamedTuple):
     depth: int
 
 
-@compiled()
+@compiled(within=True)
+def uncounted_forest(forest: Forest) -> Forest:
+    """For as long as the caller holds `forest`."""
+    return Forest(
+        uncounted(forest.nodes),
+        uncounted(forest.classes),
+        uncounted(forest.table),
+        uncounted(forest.texts),
+        uncounted(forest.pool),
+        uncounted(forest.state),
+        forest.depth,
+    )
+
+
+@compiled(within=True)
 def new_node(forest: Forest, parent: int, token: int, depth: int) -> int:
     """Take a node that is no leaf, occurs once and has neither children nor siblings yet."""
     nodes, state = forest.nodes, forest.state
@@ -64,14 +82,14 @@ def new_node(forest: Forest, parent: int, token: int, depth: int) -> int:
     nodes[node, TOKEN] = token
     nodes[node, COUNT] = 1
     nodes[node, FIRST_CHILD] = nodes[node, LAST_CHILD] = -1
-    nodes[node, NEXT] = nodes[node, PREVIOUS] = -1
+    nodes[node, NEXT] = nodes[node, PREVIOUS] = nodes[node, CLASS] = -1
     nodes[node, REST] = -1
     nodes[node, DEPTH] = depth
-    nodes[node, HASHED] = 0
+    nodes[node, CHILDREN] = 0
     return node
 
 
-@compiled()
+@compiled(within=True)
 def free_node(forest: Forest, node: int) -> None:
     """Give back a node without children that is nobody's child."""
     forest.nodes[node, NEXT] = forest.state[FREE_NODE]
@@ -79,19 +97,19 @@ def free_node(forest: Forest, node: int) -> None:
     forest.state[LIVE_NODES] -= 1
 
 
-@compiled()
+@compiled(within=True)
 def child_of(forest: Forest, parent: int, token: int) -> int:
     """Return the child of `parent` by `token`, -1 where there is none."""
     nodes = forest.nodes
-    first = nodes[parent, FIRST_CHILD]
-    if first < 0 or nodes[first, TOKEN] == token:
-        return first
-    if not nodes[parent, HASHED]:
-        return -1
-    return forest.table[place_of(nodes, forest.table, parent, token)]
+    if nodes[parent, CHILDREN] == MANY:
+        return forest.table[place_of(nodes, forest.table, parent, token)]
+    node = nodes[parent, FIRST_CHILD]
+    while node >= 0 and nodes[node, TOKEN] != token:
+        node = nodes[node, NEXT]
+    return node
 
 
-@compiled()
+@compiled(within=True)
 def enter(forest: Forest, node: int) -> None:
     """Put a node into the table."""
     nodes = forest.nodes
@@ -104,8 +122,10 @@ def withdraw(forest: Forest, node: int) -> None:
     """Take a node out of the table if its parent's children are in there."""
     nodes = forest.nodes
     parent = nodes[node, PARENT]
-    if nodes[parent, HASHED]:
+    if nodes[parent, CHILDREN] == MANY:
         erase(nodes, forest.table, place_of(nodes, forest.table, parent, nodes[node, TOKEN]))
+    else:
+        nodes[parent, CHILDREN] -= 1
 
 
 @compiled()
@@ -114,7 +134,7 @@ def enter_all(forest: Forest, root: int) -> None:
     nodes = forest.nodes
     node = nodes[root, FIRST_CHILD]
     while node >= 0:
-        if nodes[nodes[node, PARENT], HASHED]:
+        if nodes[nodes[node, PARENT], CHILDREN] == MANY:
             enter(forest, node)
         if nodes[node, FIRST_CHILD] >= 0:
             node = nodes[node, FIRST_CHILD]

@@ -30,7 +30,7 @@ from outrider.engine.drafting.lookup.suffix_nodes import (
 )
 
 
-@compiled()
+@compiled(within=True)
 def rest_of(forest: Forest, leaf: int) -> int:
     """Return how many tokens of its text belong to a leaf beyond its own."""
     nodes, texts = forest.nodes, forest.texts
@@ -38,7 +38,7 @@ def rest_of(forest: Forest, leaf: int) -> int:
     return min(forest.depth - nodes[leaf, DEPTH], left)
 
 
-@compiled()
+@compiled(within=True)
 def append(forest: Forest, text: int, token: int) -> None:
     """Add a token to a text that has room for it, and up to `depth` nodes to its tree.
 
@@ -49,7 +49,7 @@ def append(forest: Forest, text: int, token: int) -> None:
     base, length, root = texts[text, BASE], texts[text, LENGTH], texts[text, ROOT]
     pool[base + length, POOL_TOKEN] = token
     texts[text, LENGTH] = length + 1
-    texts[text, MATCH] = 0
+    match = 0
     for ended in range(min(length + 1, forest.depth)):
         start = base + length - ended
         node = root if ended == 0 else pool[start, POOL_END]
@@ -60,7 +60,7 @@ def append(forest: Forest, text: int, token: int) -> None:
             if nodes[child, REST] >= 0:
                 _open(forest, child)
             rise(forest, child)
-            texts[text, MATCH] = ended + 1
+            match = ended + 1
         elif ended > 0 and nodes[node, COUNT] == 1:
             # The others that came this way have left.
             nodes[node, REST] = length
@@ -69,6 +69,7 @@ def append(forest: Forest, text: int, token: int) -> None:
         else:
             child = _add_leaf(forest, node, text, length)
         pool[start, POOL_END] = child
+    texts[text, MATCH] = match
 
 
 @compiled()
@@ -116,7 +117,7 @@ def clear(forest: Forest, root: int) -> None:
     free_node(forest, root)
 
 
-@compiled()
+@compiled(within=True)
 def _add_leaf(forest: Forest, parent: int, text: int, at: int) -> int:
     """Add the leaf whose own token is the one at `at` in `text`."""
     nodes = forest.nodes
@@ -128,12 +129,12 @@ def _add_leaf(forest: Forest, parent: int, text: int, at: int) -> int:
     return leaf
 
 
-@compiled()
+@compiled(within=True)
 def _set_end(forest: Forest, text: int, start: int, node: int) -> None:
     forest.pool[forest.texts[text, BASE] + start, POOL_END] = node
 
 
-@compiled()
+@compiled(within=True)
 def _open(forest: Forest, leaf: int) -> None:
     """Make an inner node of a leaf, which hands what is left of its text to a leaf below it."""
     nodes = forest.nodes

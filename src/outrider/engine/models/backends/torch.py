@@ -8,6 +8,7 @@ import torch
 from outrider.engine.models.base import TargetModel
 from outrider.engine.models.config import DecoderConfig
 from outrider.engine.models.eager import EagerDecoder
+from outrider.engine.models.graphs import CudaGraphs
 from outrider.engine.models.settings import ModelSettings
 from outrider.engine.models.source import WeightSource
 
@@ -17,7 +18,10 @@ TORCH_DTYPES: Mapping[str, torch.dtype] = MappingProxyType(
 
 
 class TorchBackend:
-    """`EagerDecoder`: the simple path, on any device, that the kernels are compared with."""
+    """`EagerDecoder`: the simple path, on any device, that the kernels are compared with.
+
+    On a GPU it runs batches of few rows for each sequence as CUDA graphs, unless told not to.
+    """
 
     @property
     def dtypes(self) -> Collection[str]:
@@ -40,10 +44,13 @@ class TorchBackend:
     def load(self, source: WeightSource, settings: ModelSettings, dtype: str) -> TargetModel:
         """See `Backend.load`."""
         torch.set_num_threads(settings.threads)
+        device = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+        graphs = device.type == "cuda" and not settings.enforce_eager
         return EagerDecoder(
             source,
             dtype=TORCH_DTYPES[dtype],
             num_blocks=settings.num_blocks,
             max_length=settings.max_length,
-            device=torch.device("cuda" if torch.cuda.is_available() else "cpu"),
+            device=device,
+            runner=CudaGraphs(device) if graphs else None,
         )

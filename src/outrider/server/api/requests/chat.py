@@ -6,6 +6,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from outrider.server.api.requests.at_first_fault import Several
 from outrider.server.api.requests.fields import GenerationFields, Whole
 from outrider.server.api.requests.not_supported import NOT_SUPPORTED
 
@@ -25,14 +26,14 @@ class Message(BaseModel):
     model_config = ConfigDict(extra="allow", frozen=True)
 
     role: str
-    content: str | list[ContentPart] | None = None
+    content: str | Several[ContentPart] | None = None
 
 
 class ChatFields(BaseModel):
     """How a conversation is laid out for the model."""
 
-    messages: Annotated[list[Message], Field(min_length=1)]
-    tools: list[dict[str, Any]] | None = None
+    messages: Annotated[Several[Message], Field(min_length=1)]
+    tools: Several[dict[str, Any]] | None = None
     add_generation_prompt: bool | None = None
     continue_final_message: bool | None = None
     chat_template_kwargs: dict[str, Any] | None = None
@@ -59,4 +60,4 @@ class ChatRequest(ChatFields, GenerationFields):
     logprobs: bool | None = None
     top_logprobs: Whole | None = None
     tool_choice: str | dict[str, Any] | None = None
-    modalities: list[str] | None = None
+    modalities: Several[str] | None = None

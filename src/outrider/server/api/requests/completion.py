@@ -6,10 +6,11 @@ from typing import Annotated, ClassVar
 
 from pydantic import Field
 
+from outrider.server.api.requests.at_first_fault import Several
 from outrider.server.api.requests.fields import GenerationFields, TokenId, Whole
 from outrider.server.api.requests.not_supported import NOT_SUPPORTED
 
-Prompts = str | list[str] | list[TokenId] | list[list[TokenId]]
+Prompts = str | Several[str] | Several[TokenId] | Several[Several[TokenId]]
 """One text or several, as text or as token ids."""
 
 

@@ -5,6 +5,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from outrider.server.api.requests.at_first_fault import Keyed, Several
 from outrider.server.api.requests.structured_output import ResponseFormat, StructuredOutputs
 
 Whole = Annotated[int, Field(ge=-(2**63), lt=2**63)]
@@ -44,13 +45,13 @@ class GenerationFields(BaseModel):
     repetition_penalty: Number | None = None
     presence_penalty: Number | None = None
     frequency_penalty: Number | None = None
-    logit_bias: dict[TokenId, Number] | None = None
-    allowed_token_ids: list[TokenId] | None = None
-    bad_words: list[str] | None = None
+    logit_bias: Keyed[TokenId, Number] | None = None
+    allowed_token_ids: Several[TokenId] | None = None
+    bad_words: Several[str] | None = None
     seed: Whole | None = None
 
-    stop: str | list[str] | None = None
-    stop_token_ids: list[TokenId] | None = None
+    stop: str | Several[str] | None = None
+    stop_token_ids: Several[TokenId] | None = None
     include_stop_str_in_output: bool | None = None
     ignore_eos: bool | None = None
     min_tokens: Whole | None = None

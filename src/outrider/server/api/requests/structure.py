@@ -17,6 +17,14 @@ from outrider.server.api.requests.structured_output import (
 Constraints = Callable[[], ConstraintCompiler]
 """Gives the compiler of the model's constraints; UnsupportedModel where it can have none."""
 
+_NOT_DONE = (
+    "structural_tag",
+    "whitespace_pattern",
+    "disable_any_whitespace",
+    "disable_additional_properties",
+)
+"""What else vLLM's structured_outputs may have that would change the answer."""
+
 
 def structured_output(request: GenerationFields) -> StructuredOutput | None:
     """Return what the answer has to conform to, None for free text; ApiError for two at once."""
@@ -67,6 +75,11 @@ def _of_format(asked: ResponseFormat | None) -> list[StructuredOutput]:
 def _of_outputs(asked: StructuredOutputs | None) -> list[StructuredOutput]:
     if asked is None:
         return []
+    given = asked.model_extra or {}
+    for name in _NOT_DONE:
+        if given.get(name):
+            field = f"structured_outputs.{name}"
+            raise bad_request(f"{field} is not supported; write a schema or a grammar", field)
     found = []
     if asked.json_ is not None:
         found.append(_asked("json", asked.json_, "structured_outputs.json"))
@@ -78,4 +91,10 @@ def _of_outputs(asked: StructuredOutputs | None) -> list[StructuredOutput]:
         found.append(_asked("choice", tuple(asked.choice), "structured_outputs.choice"))
     if asked.grammar is not None:
         found.append(_asked("grammar", asked.grammar, "structured_outputs.grammar"))
+    if not found:
+        raise bad_request(
+            "structured_outputs asks for nothing; give it one of json, json_object, regex, choice"
+            " and grammar",
+            "structured_outputs",
+        )
     return found

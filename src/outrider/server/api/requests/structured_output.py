@@ -6,6 +6,7 @@ from typing import Any, Literal
 from pydantic import BaseModel, ConfigDict, Field
 
 from outrider.engine.constraints.spec import ConstraintSpec
+from outrider.server.api.requests.at_first_fault import Several
 
 
 class JsonSchema(BaseModel):
@@ -28,14 +29,14 @@ class ResponseFormat(BaseModel):
 
 
 class StructuredOutputs(BaseModel):
-    """vLLM's way to ask for structure: one of these."""
+    """vLLM's way to ask for structure: one of these. Other fields are in `model_extra`."""
 
-    model_config = ConfigDict(extra="ignore", frozen=True, populate_by_name=True)
+    model_config = ConfigDict(extra="allow", frozen=True, populate_by_name=True)
 
     json_: dict[str, Any] | str | None = Field(default=None, alias="json")
     json_object: bool | None = None
     regex: str | None = None
-    choice: list[str] | None = None
+    choice: Several[str] | None = None
     grammar: str | None = None
 
 

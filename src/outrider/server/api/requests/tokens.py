@@ -4,6 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import BaseModel, ConfigDict, Field
 
+from outrider.server.api.requests.at_first_fault import Several
 from outrider.server.api.requests.chat import Message
 from outrider.server.api.requests.fields import TokenId
 
@@ -15,8 +16,8 @@ class TokenizeRequest(BaseModel):
 
     model: str | None = None
     prompt: str | None = None
-    messages: Annotated[list[Message], Field(min_length=1)] | None = None
-    tools: list[dict[str, Any]] | None = None
+    messages: Annotated[Several[Message], Field(min_length=1)] | None = None
+    tools: Several[dict[str, Any]] | None = None
     add_special_tokens: bool | None = None
     add_generation_prompt: bool | None = None
     continue_final_message: bool | None = None
@@ -30,4 +31,4 @@ class DetokenizeRequest(BaseModel):
     model_config = ConfigDict(extra="ignore", frozen=True)
 
     model: str | None = None
-    tokens: list[TokenId]
+    tokens: Several[TokenId]

@@ -20,7 +20,8 @@ async def models(request: Request) -> dict[str, Any]:
 async def model(name: str, request: Request) -> dict[str, Any]:
     """Tell of the model under one of its names."""
     api = api_of(request)
-    api.check_model(name)
+    if name not in api.settings.model_names:
+        raise api.no_model(name)
     return _card(api, name)
 
 

@@ -1,8 +1,8 @@
 """From text to token ids and back."""
 
-from typing import Any
-
-from fastapi import APIRouter, Request
+import msgspec
+from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
 
 from outrider.server.api.api import Api, api_of
 from outrider.server.api.errors import bad_request
@@ -13,29 +13,44 @@ from outrider.server.api.requests.tokens import DetokenizeRequest, TokenizeReque
 router = APIRouter(route_class=JsonRoute)
 
 
-@router.post("/tokenize")
-async def tokenize(fields: TokenizeRequest, request: Request) -> dict[str, Any]:
+@router.post("/tokenize", response_class=JSONResponse)
+async def tokenize(fields: TokenizeRequest, request: Request) -> Response:
     """Tell the tokens of a text, or of a conversation as the model would read it."""
     api = api_of(request)
     api.check_model(fields.model)
-    tokens = await api.read(lambda: _tokens(api, fields))
-    entry = api.model.tokenizer.token
-    return {
-        "count": len(tokens),
-        "max_model_len": api.model.max_length,
-        "tokens": tokens,
-        "token_strs": [entry(each) for each in tokens] if fields.return_token_strs else None,
-    }
+    return _json(await api.read_aside(lambda: _tokenized(api, fields)))
 
 
-@router.post("/detokenize")
-async def detokenize(fields: DetokenizeRequest, request: Request) -> dict[str, Any]:
+@router.post("/detokenize", response_class=JSONResponse)
+async def detokenize(fields: DetokenizeRequest, request: Request) -> Response:
     """Tell the text of some tokens, special ones included."""
     api = api_of(request)
     api.check_model(fields.model)
+    return _json(await api.read_aside(lambda: _detokenized(api, fields)))
+
+
+def _json(content: bytes) -> Response:
+    return Response(content, media_type="application/json")
+
+
+def _tokenized(api: Api, fields: TokenizeRequest) -> bytes:
+    """Return the whole body, which may take seconds to word for a large text."""
+    tokens = _tokens(api, fields)
+    entry = api.model.tokenizer.token
+    return msgspec.json.encode(
+        {
+            "count": len(tokens),
+            "max_model_len": api.model.max_length,
+            "tokens": tokens,
+            "token_strs": [entry(each) for each in tokens] if fields.return_token_strs else None,
+        }
+    )
+
+
+def _detokenized(api: Api, fields: DetokenizeRequest) -> bytes:
     for token in fields.tokens:
         check_token(token, api.model.vocabulary_tokens, "tokens")
-    return {"prompt": await api.read(lambda: api.model.tokenizer.decode(fields.tokens))}
+    return msgspec.json.encode({"prompt": api.model.tokenizer.decode(fields.tokens)})
 
 
 def _tokens(api: Api, fields: TokenizeRequest) -> list[int]:
