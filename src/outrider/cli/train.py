@@ -12,7 +12,7 @@ from rich.console import Console
 
 from outrider.bench.workload import Workload, bundled_workload, read_workload
 from outrider.cli.entry import INTERRUPTED
-from outrider.cli.report import Debug
+from outrider.cli.options import Debug
 from outrider.errors import InvalidSetting
 from outrider.training.settings import AnswerSettings, DraftShape, FitSettings, TrainingSettings
 

@@ -1,8 +1,10 @@
 """Has the target answer many prompts at once."""
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from outrider.engine.caching.cache import BlockCache
 from outrider.engine.drafting.none import NoDrafter
@@ -87,6 +89,10 @@ def _answer(
         finish_reason=str(finish_reason),
         prompt=np.array(wanted.prompt.token_ids, np.int32),
         completion=completion.copy(),
-        top_ids=np.concatenate([each.top_ids for each in told] or [none]).astype(np.int32),
-        top_logprobs=np.concatenate([each.top for each in told] or [none]).astype(np.float32),
+        top_ids=_joined([each.top_ids for each in told], none).astype(np.int32),
+        top_logprobs=_joined([each.top for each in told], none).astype(np.float32),
     )
+
+
+def _joined(parts: list[NDArray[Any]], none: NDArray[Any]) -> NDArray[Any]:
+    return np.concatenate(parts) if parts else none

@@ -46,7 +46,7 @@ def card(facts: CardFacts) -> str:
     """The card as Markdown."""
     template = resources.files("outrider.training") / "card.md.jinja"
     whole = facts.live.histogram
-    return Template(
+    text: str = Template(
         template.read_text(encoding="utf-8"), keep_trailing_newline=True, undefined=StrictUndefined
     ).render(
         facts=facts,
@@ -60,6 +60,7 @@ def card(facts: CardFacts) -> str:
         number=_number,
         percent=_percent,
     )
+    return text
 
 
 @dataclass(frozen=True, slots=True)
