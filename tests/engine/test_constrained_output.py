@@ -27,9 +27,13 @@ from outrider.engine.constraints.spec import ConstraintSpec
 from outrider.engine.drafting.base import Drafter
 from outrider.engine.drafting.batch_size_ranges import BatchSizeRanges
 from outrider.engine.drafting.draft import Draft
+from outrider.engine.drafting.draft_model import ModelDrafter
 from outrider.engine.drafting.none import NoDrafter
+from outrider.engine.drafting.own_model.model import OwnModel
+from outrider.engine.drafting.parallel_draft_model import ParallelModelDrafter
 from outrider.engine.drafting.registry import DRAFTERS, build_drafter
 from outrider.engine.drafting.sampling import draft_tokens
+from outrider.engine.drafting.shared_vocabulary import SharedVocabulary
 from outrider.engine.sampling import SamplingParameters
 from outrider.engine.scheduling.limits import Limits
 from outrider.engine.sequence import Sequence
@@ -179,8 +183,24 @@ def built(method: str, _: Answers) -> Drafter:
     return build_drafter(arm_of(method))
 
 
+def turned_around() -> SharedVocabulary:
+    """A draft model's ids of the target's tokens from the last on; it does not have the first."""
+    shared = np.arange(SIZE - 4)
+    to_draft = np.where(np.arange(SIZE) < 4, 0, SIZE - 1 - np.arange(SIZE))
+    return SharedVocabulary(to_draft, torch.from_numpy(shared), SIZE - 1 - shared, len(shared))
+
+
+def own_model(**options: Any) -> OwnModel:
+    return OwnModel(LetterModel(), max_rows=600, **options)
+
+
 MADE: dict[str, Callable[[Answers], Drafter]] = {
     **{name: partial(built, name) for name in DRAFTERS},
+    "draft model": lambda _: ModelDrafter(own_model()),
+    "draft model in one pass": lambda _: ParallelModelDrafter(own_model(mask_token_id=0)),
+    "draft model of another vocabulary": lambda _: ModelDrafter(
+        own_model(vocabulary=turned_around())
+    ),
     "partly right": partly_right,
     "any tokens": any_tokens,
 }
