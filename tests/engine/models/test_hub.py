@@ -107,6 +107,17 @@ class SilentHub(FakeHub):
         self.released.wait()
 
 
+class LockedHub(FakeHub):
+    """Lets nobody in, and says with what each asked."""
+
+    keys: ClassVar[list[str]] = []
+
+    def answer(self, *, body: bool) -> None:
+        del body
+        self.keys.append(self.headers.get("Authorization", ""))
+        self.send_error(403, f"not with {self.keys[-1]}")
+
+
 Fetch = Callable[..., Path]
 
 
@@ -204,3 +215,19 @@ def test_a_silent_hub_is_given_up(tmp_path: Path, fetch_from: StartHub) -> None:
             fetch_tiny(partial(fetch_from(SilentHub), answer_within_s=0.05), tmp_path)
     finally:
         SilentHub.released.set()
+
+
+def test_the_environments_token_goes_to_the_hub_and_is_told_nobody_else(
+    tmp_path: Path, fetch_from: StartHub, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    token = "hf_notToBeToldToAnyone"  # noqa: S105  of nobody
+    monkeypatch.setenv("HF_TOKEN", token)
+    lines: list[str] = []
+    with pytest.raises(SourceError) as failure:
+        fetch_tiny(fetch_from(LockedHub), tmp_path, lines.append)
+    assert f"Bearer {token}" in LockedHub.keys
+    assert token not in str(failure.value) + "".join(lines)
+    fetch_tiny(fetch_from(FakeHub), tmp_path, lines.append)
+    written = b"".join(file.read_bytes() for file in tmp_path.rglob("*") if file.is_file())
+    assert token.encode() not in written
+    assert token not in "".join(lines)
