@@ -236,7 +236,7 @@ def measure_first_token(path: Path, model: TargetModel, *, threads: int, rounds:
 def main() -> None:
     """Runs both parts and prints their tables."""
     options = _options()
-    console, progress = Console(), Console(stderr=True)
+    progress = Console(stderr=True)
     threads = usable_cores()
     busy = psutil.cpu_percent(interval=1.0)
     cache_dir = cache_directory()
@@ -250,16 +250,11 @@ def main() -> None:
     cost = profile_steps(model, most_rows=16 * (ADAPTIVE_K + 1), clock=time.perf_counter)
     print(f"{options.dtype}, {threads} threads; other processes had {busy:.0f}% at the start.\n")
 
-    def show(table: Table) -> None:
-        if options.markdown:
-            print(table.markdown(), flush=True)
-        else:
-            table.show(console)
-
     progress.print("streams")
-    show(measure_streams(model, prompts, cost, rounds=options.rounds))
+    measure_streams(model, prompts, cost, rounds=options.rounds).tell(as_markdown=options.markdown)
     progress.print("first token")
-    show(measure_first_token(files.path, model, threads=threads, rounds=3 * options.rounds))
+    first = measure_first_token(files.path, model, threads=threads, rounds=3 * options.rounds)
+    first.tell(as_markdown=options.markdown)
 
 
 def _options() -> argparse.Namespace:

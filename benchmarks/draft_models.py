@@ -159,10 +159,7 @@ def main() -> None:
     progress = Console(stderr=True, soft_wrap=True)
     print(f"Other processes had {psutil.cpu_percent(interval=1.0):.0f}% at the start.\n")
     table = measure(options, progress.print)
-    if options.markdown:
-        print(table.markdown(), flush=True)
-    else:
-        table.show(Console())
+    table.tell(as_markdown=options.markdown)
 
 
 def _options() -> argparse.Namespace:

@@ -199,10 +199,7 @@ def main() -> None:
     busy = psutil.cpu_percent(interval=1.0)
     print(f"Other processes had {busy:.0f}% at the start.\n")
     table = measure(options, progress.print)
-    if options.markdown:
-        print(table.markdown(), flush=True)
-    else:
-        table.show(Console())
+    table.tell(as_markdown=options.markdown)
 
 
 def _options() -> argparse.Namespace:

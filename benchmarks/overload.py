@@ -247,10 +247,7 @@ def main() -> None:
         be_the_crowd(options.crowd)
         return
     found = measure(options, Console(stderr=True).print)
-    if options.markdown:
-        print(found.markdown(), flush=True)
-    else:
-        found.show(Console())
+    found.tell(as_markdown=options.markdown)
 
 
 def _options() -> argparse.Namespace:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 
 import httpx2
 import numpy as np
-from rich.console import Console
 
 from outrider.bench.workload import Prompt, bundled_workload, quick_subset
 
@@ -142,10 +141,7 @@ def main() -> None:
     parser.add_argument("--markdown", action="store_true", help="the table for docs/performance.md")
     options = parser.parse_args()
     table = asyncio.run(_run(options))
-    if options.markdown:
-        print(table.markdown())
-    else:
-        table.show(Console())
+    table.tell(as_markdown=options.markdown)
 
 
 if __name__ == "__main__":

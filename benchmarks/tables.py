@@ -27,6 +27,13 @@ class Table:
         body = "\n".join("| " + " | ".join(line) + " |" for line in lines)
         return f"### {self.title}\n\n{self.note}\n\n{body}\n"
 
+    def tell(self, *, as_markdown: bool) -> None:
+        """Prints the table on standard output, in either form."""
+        if as_markdown:
+            print(self.markdown(), flush=True)
+        else:
+            self.show(Console())
+
     def show(self, console: Console) -> None:
         """Prints the table on a terminal."""
         shown = RichTable(*self.header, title=self.title, caption=self.note, title_justify="left")

@@ -69,10 +69,7 @@ def main() -> None:
     )
     header = ("weights", "read in a step", "same choice", "divergence", "perplexity")
     table = Table("Accuracy of weights in few bits", note, header, tuple(rows))
-    if options.markdown:
-        print(table.markdown())
-    else:
-        table.show(Console())
+    table.tell(as_markdown=options.markdown)
 
 
 def _compared(model: TargetModel, answers: list[Answer]) -> tuple[str, str, str]:

@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
 
@@ -10,17 +10,14 @@ import httpx2
 import pytest
 import torch
 from tests.server.asking import COMPLETIONS, chat, complete, stream
-from tests.server.serving import ENGINES, running
+from tests.server.models import served_model
 
 from outrider.engine.models.store import locate_model
 from outrider.engine.scheduling.limits import Limits
 from outrider.engine.tokenizer import Tokenizer
 from outrider.errors import InvalidSetting, NotEnoughMemory
-from outrider.server.api.settings import RequestLimits
-from outrider.server.running import ListenSettings
 from outrider.server.service.building import EngineSettings, build_engine
-from outrider.server.serving import build_api, open_draft, read_chat_template
-from outrider.server.settings import ServerSettings
+from outrider.server.serving import open_draft, read_chat_template
 from outrider.server.speculation.opened_draft import ModelToPair
 from outrider.server.speculation.reading import read_speculative_config
 from outrider.server.speculation.resolving import resolve
@@ -36,29 +33,8 @@ ENGINE = EngineSettings(
 NGRAM = '{"method": "ngram", "num_speculative_tokens": 3, "prompt_lookup_min": 1}'
 
 
-@contextmanager
-def served(folder: Path, speculation: str | None) -> Iterator[httpx2.Client]:
-    settings = ServerSettings(
-        model="tiny",
-        engine=ENGINE,
-        listen=ListenSettings(),
-        limits=RequestLimits(),
-        speculation=read_speculative_config(speculation),
-        spec_decode_metrics="none" if speculation is None else "detailed",
-        seed=1,
-    )
-    files = locate_model(str(folder), cache_dir=folder, report=print)
-    resolved = draft = None
-    tokenizer = Tokenizer(files.path)
-    if settings.speculation is not None:
-        resolved = resolve(settings.speculation, TargetFacts(model="tiny"))
-        target = ModelToPair("tiny", files.path, tokenizer)
-        draft = open_draft(resolved, target, folder, say=print)
-    built = build_engine(files, ENGINE, resolved, draft=draft, model_name="tiny")
-    api = build_api(settings, files, tokenizer, built, resolved, None)
-    ENGINES[id(api)] = built.engine
-    with running(api) as server, httpx2.Client(base_url=server.url, timeout=60) as client:
-        yield client
+def served(folder: Path, speculation: str | None) -> AbstractContextManager[httpx2.Client]:
+    return served_model("tiny", str(folder), folder, ENGINE, speculation)
 
 
 @pytest.fixture(scope="module", autouse=True)

@@ -1,30 +1,19 @@
 """SmolLM2 over HTTP: two hundred answers held to a schema, with every drafter that there is."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 import httpx2
 import jsonschema_rs
 import pytest
 from tests.server.asking import chat
-from tests.server.serving import ENGINES, running
+from tests.server.models import served_model
 
 from outrider.bench.target import usable_cores
-from outrider.engine.models.store import cache_directory, locate_model
+from outrider.engine.models.store import cache_directory
 from outrider.engine.scheduling.limits import Limits
-from outrider.engine.tokenizer import Tokenizer
-from outrider.engine.tokenizer_cache import kept_folder
-from outrider.server.api.settings import RequestLimits
-from outrider.server.running import ListenSettings
-from outrider.server.service.building import EngineSettings, build_engine
-from outrider.server.serving import build_api, open_draft
-from outrider.server.settings import ServerSettings
+from outrider.server.service.building import EngineSettings
 from outrider.server.speculation.methods.registry import METHODS
-from outrider.server.speculation.opened_draft import ModelToPair
-from outrider.server.speculation.reading import read_speculative_config
-from outrider.server.speculation.resolving import resolve
-from outrider.server.speculation.target_facts import TargetFacts
 
 pytestmark = [pytest.mark.slow, pytest.mark.timeout(900)]
 
@@ -57,35 +46,14 @@ CONFIGS: dict[str, dict[str, object]] = {
 }
 
 
-@contextmanager
-def served(method: str) -> Iterator[httpx2.Client]:
-    cache = cache_directory()
-    files = locate_model(MODEL, cache_dir=cache, report=print)
-    tokenizer = Tokenizer(files.path, kept=kept_folder(cache, files.sha256))
-    config = read_speculative_config(json.dumps({"method": method, **CONFIGS[method]}))
-    assert config is not None
+def served(method: str) -> AbstractContextManager[httpx2.Client]:
     engine = EngineSettings(
-        backend="auto",
-        dtype="auto",
         threads=usable_cores(),
         max_model_len=1_024,
         limits=Limits(max_num_seqs=16, max_num_batched_tokens=512),
     )
-    settings = ServerSettings(
-        model=MODEL,
-        engine=engine,
-        listen=ListenSettings(),
-        limits=RequestLimits(),
-        speculation=config,
-        spec_decode_metrics="summary",
-    )
-    resolved = resolve(config, TargetFacts(model=MODEL))
-    draft = open_draft(resolved, ModelToPair(MODEL, files.path, tokenizer), cache, say=print)
-    built = build_engine(files, engine, resolved, draft=draft, model_name=MODEL)
-    api = build_api(settings, files, tokenizer, built, resolved, None)
-    ENGINES[id(api)] = built.engine
-    with running(api) as server, httpx2.Client(base_url=server.url, timeout=300) as client:
-        yield client
+    speculation = json.dumps({"method": method, **CONFIGS[method]})
+    return served_model(MODEL, MODEL, cache_directory(), engine, speculation)
 
 
 def test_every_method_is_tried() -> None:

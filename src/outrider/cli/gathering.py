@@ -10,7 +10,7 @@ from typing import BinaryIO
 import httpx2
 
 from outrider.cli.durations import parse_duration_s
-from outrider.errors import InvalidSetting, UnreadableSource
+from outrider.errors import InvalidSetting, NothingUsable, UnreadableSource
 from outrider.records.adapters.base import Adapter
 from outrider.records.adapters.registry import adapter
 from outrider.records.collect import collect
@@ -20,6 +20,7 @@ from outrider.records.scrape import Scrape, difference, read_scrape, scrape_url,
 from outrider.records.segment_keys import BASE_KEYS
 from outrider.records.sources.addresses import is_url, without_password
 from outrider.records.sources.opening import OpenSource, open_sources
+from outrider.report.cells import counted
 
 TIMEOUT_S = 10.0
 LARGEST_PAGE = 64 << 20
@@ -149,3 +150,16 @@ def check_keys(by: list[str], collection: Collection) -> None:
                 f"one of {', '.join(known)}",
                 f"use --by {near[0]}" if near else "choose one of them",
             )
+
+
+def check_used(collection: Collection, *, seen: str, expected: str, remedy: str) -> None:
+    """Raise NothingUsable, which tells why, where no record was of use."""
+    if collection.used:
+        return
+    reasons = [f"{count:,} × {reason}" for reason, count in collection.no_metrics.most_common(3)]
+    if collection.bad_count:
+        place, reason = collection.bad[0]
+        line = "" if place.line is None else f":{place.line}"
+        reasons.append(f"{collection.bad_count:,} bad, first {place.source}{line}: {reason}")
+    seen += f" in {counted(collection.read, 'record')} ({'; '.join(reasons) or 'all empty'})"
+    raise NothingUsable(seen, expected, remedy)

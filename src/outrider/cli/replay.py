@@ -7,12 +7,12 @@ from typing import Annotated, BinaryIO
 
 import typer
 
-from outrider.cli.gathering import check_keys
+from outrider.cli.gathering import check_keys, check_used
 from outrider.cli.options import By, Debug, FormatName, ReportFile, StepCostText, format_of
 from outrider.cli.output import FileOutput, Output
 from outrider.cli.step_costs import read_step_cost
 from outrider.cli.targets import check_target
-from outrider.errors import InvalidSetting, NothingUsable
+from outrider.errors import InvalidSetting
 from outrider.records.collect import usable_jobs
 from outrider.records.collecting import Collection
 from outrider.records.segment_keys import BASE_KEYS, IDENTITY_KEYS
@@ -29,7 +29,6 @@ from outrider.replay.workplaces.on_ray import OnRay
 from outrider.replay.workplaces.processes import Processes
 from outrider.report.acceptance.formats import report_format
 from outrider.report.acceptance.replay.building import build_replay_report
-from outrider.report.cells import counted
 
 Text = str | None
 
@@ -201,16 +200,9 @@ def _workplace(processes: int | None, ray: str | None) -> Workplace:
 
 
 def _check_used(collection: Collection) -> None:
-    if collection.used:
-        return
-    reasons = [f"{count:,} × {reason}" for reason, count in collection.no_metrics.most_common(3)]
-    if collection.bad_count:
-        place, reason = collection.bad[0]
-        line = "" if place.line is None else f":{place.line}"
-        reasons.append(f"{collection.bad_count:,} bad, first {place.source}{line}: {reason}")
-    told = "; ".join(reasons) or "all empty"
-    raise NothingUsable(
-        f"no answer to replay in {counted(collection.read, 'record')} ({told})",
-        "prompts and completions as token ids or text",
-        "see docs/replay.md for what is read",
+    check_used(
+        collection,
+        seen="no answer to replay",
+        expected="prompts and completions as token ids or text",
+        remedy="see docs/replay.md for what is read",
     )

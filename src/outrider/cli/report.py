@@ -7,12 +7,12 @@ from typing import Annotated
 
 import typer
 
-from outrider.cli.gathering import Asked, gather
+from outrider.cli.gathering import Asked, check_used, gather
 from outrider.cli.options import By, Debug, FormatName, ReportFile, StepCostText, format_of
 from outrider.cli.output import FileOutput, Output
 from outrider.cli.step_costs import read_step_cost
 from outrider.cli.targets import check_alone, check_target
-from outrider.errors import BelowThreshold, NothingUsable
+from outrider.errors import BelowThreshold
 from outrider.records.collect import usable_jobs
 from outrider.records.collecting import Collection
 from outrider.records.evidence_reader import read_evidence
@@ -25,7 +25,6 @@ from outrider.report.acceptance.expected.asked import read_expected
 from outrider.report.acceptance.expected.holding import held_against
 from outrider.report.acceptance.formats import report_format
 from outrider.report.acceptance.gate import run_gate
-from outrider.report.cells import counted
 from outrider.report.run.document import build_document
 from outrider.report.run.terminal import write_terminal
 
@@ -151,22 +150,6 @@ def _write(console: Output | FileOutput, write: Callable[[], None]) -> None:
         console.save()
 
 
-def _check_used(collection: Collection) -> None:
-    if collection.used:
-        return
-    reasons = [f"{count:,} × {reason}" for reason, count in collection.no_metrics.most_common(3)]
-    if collection.bad_count:
-        place, reason = collection.bad[0]
-        line = "" if place.line is None else f":{place.line}"
-        reasons.append(f"{collection.bad_count:,} bad, first {place.source}{line}: {reason}")
-    told = "; ".join(reasons) or "all empty"
-    raise NothingUsable(
-        f"nothing usable in {counted(collection.read, 'record')} ({told})",
-        "at least one that tells of speculation",
-        "see docs/report.md for how each engine is made to tell",
-    )
-
-
 def _check_gate(found: AcceptanceReport, fail_under: str) -> None:
     results = run_gate(found, fail_under)
     for result in results:
@@ -177,3 +160,12 @@ def _check_gate(found: AcceptanceReport, fail_under: str) -> None:
             "a mean acceptance length that is not below --fail-under",
             "look at the flags of the report, or store a new baseline",
         )
+
+
+def _check_used(collection: Collection) -> None:
+    check_used(
+        collection,
+        seen="nothing usable",
+        expected="at least one that tells of speculation",
+        remedy="see docs/report.md for how each engine is made to tell",
+    )
