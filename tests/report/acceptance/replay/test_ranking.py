@@ -8,8 +8,8 @@ from outrider.acceptance.step_cost import parse_step_cost
 from outrider.acceptance.totals import Totals
 from outrider.records.collecting import Collection
 from outrider.records.reading import Scope
-from outrider.report.acceptance.replay.ranking import find_replay
 from outrider.report.acceptance.replay.findings import ReplayFindings
+from outrider.report.acceptance.replay.ranking import find_replay
 from outrider.report.acceptance.replay.telling import verdict_of
 
 KEYS = {"lookup": {"prompt_lookup_min": 2}, "other": {}}

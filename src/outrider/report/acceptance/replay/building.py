@@ -9,8 +9,8 @@ from outrider.errors import InvalidSetting, NothingUsable
 from outrider.records.collecting import Collection
 from outrider.report.acceptance.building import build_acceptance_report
 from outrider.report.acceptance.document import AcceptanceReport, SegmentReport
-from outrider.report.acceptance.replay.ranking import ServerKeys, find_replay
 from outrider.report.acceptance.replay.findings import ReplayFindings
+from outrider.report.acceptance.replay.ranking import ServerKeys, find_replay
 from outrider.report.acceptance.replay.telling import verdict_of
 
 _AT_BEST_K = (
