@@ -1,4 +1,3 @@
-import gc
 from collections.abc import Callable
 
 import numpy as np
@@ -46,8 +45,11 @@ def test_an_answer_that_has_ended_drafts_for_the_next_request_to_its_last_token(
     assert sum(step.accepted for step in recorder.take(second).steps) == 10
 
 
-def dropped(drafter: SuffixDrafter) -> None:
-    drafted(drafter, request([1, 2, 1], 9, "dropped"))
+def forgotten(drafter: SuffixDrafter) -> None:
+    sequence = request([1, 2, 1], 9, "forgotten")
+    drafted(drafter, sequence)
+    drafter.forget(sequence)
+    drafter.forget(sequence)
 
 
 def ended(drafter: SuffixDrafter) -> None:
@@ -64,15 +66,13 @@ def cancelled(drafter: SuffixDrafter) -> None:
     engine.cancel("cancelled")
 
 
-@pytest.mark.parametrize("leave", [dropped, ended, cancelled])
+@pytest.mark.parametrize("leave", [forgotten, ended, cancelled])
 def test_a_sequence_that_is_gone_leaves_only_its_answer(
     leave: Callable[[SuffixDrafter], None],
 ) -> None:
     drafter = SuffixDrafter(4, SuffixSettings(max_cached_requests=0))
     nothing = drafter.cache.forest.live_nodes
     leave(drafter)
-    gc.collect()
-    drafter.propose([], np.zeros(0, np.int64))
     assert drafter.cache.forest.live_nodes == nothing
     assert not drafter._requests
 

@@ -1,7 +1,5 @@
 """Suffix decoding: what most often followed the current ending, here or in earlier answers."""
 
-import weakref
-from collections import deque
 from dataclasses import dataclass, field
 from typing import ClassVar, Self
 
@@ -31,13 +29,9 @@ class SuffixDrafter:
     num_speculative_tokens: int
     settings: SuffixSettings = field(default_factory=SuffixSettings)
     cache: SuffixCache = field(init=False, repr=False, compare=False)
-    _requests: weakref.WeakKeyDictionary[Sequence, SuffixRequest] = field(
-        default_factory=weakref.WeakKeyDictionary, init=False, repr=False, compare=False
+    _requests: dict[Sequence, SuffixRequest] = field(
+        default_factory=dict, init=False, repr=False, compare=False
     )
-    _gone: deque[SuffixRequest] = field(
-        default_factory=deque, init=False, repr=False, compare=False
-    )
-    """Those of sequences that were dropped, whichever thread did it, unended or ended."""
 
     def __post_init__(self) -> None:
         if self.num_speculative_tokens < 1:
@@ -62,8 +56,6 @@ class SuffixDrafter:
     def propose(self, batch: list[Sequence], limit: NDArray[np.int64]) -> Draft:
         """Draft for each sequence at most min(K, `limit`) tokens."""
         assert limit.min(initial=0) >= 0, "no room for the bonus token"
-        while self._gone:
-            self._end(self._gone.popleft())
         draft = Draft.empty(len(batch), self.num_speculative_tokens)
         for row, sequence in enumerate(batch):
             request = self._requests.get(sequence) or self._begin(sequence)
@@ -72,21 +64,17 @@ class SuffixDrafter:
             draft.tokens[row, draft.lengths[row] :] = -1
         return draft
 
-    def observe(self, batch: list[Sequence], verdict: Verdict) -> None:  # noqa: ARG002
-        """Take in the last tokens of what has ended; those of others come with the next draft."""
-        for sequence in batch:
-            request = self._requests.get(sequence)
-            if request is not None and sequence.stops.ended:
-                self.cache.extend(request, sequence.token_ids)
-                self._end(request)
-                del self._requests[sequence]
+    def observe(self, batch: list[Sequence], verdict: Verdict) -> None:
+        """Learn nothing: what was emitted comes with the next draft, or the end."""
+
+    def forget(self, sequence: Sequence) -> None:
+        """Take in its last tokens, and let go of what is its own."""
+        request = self._requests.pop(sequence, None)
+        if request is not None:
+            self.cache.extend(request, sequence.token_ids)
+            self.cache.end(request)
 
     def _begin(self, sequence: Sequence) -> SuffixRequest:
         request = self.cache.begin(sequence.request_id, sequence.prompt_tokens)
         self._requests[sequence] = request
-        weakref.finalize(sequence, self._gone.append, request).atexit = False
         return request
-
-    def _end(self, request: SuffixRequest) -> None:
-        if request.running:
-            self.cache.end(request)

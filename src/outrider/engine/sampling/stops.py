@@ -32,8 +32,7 @@ class Stops:
 
     `end_token_ids` are the model's own, `max_tokens` at least 1 what the request may have in all.
     A `constraint` hears of every token that does not end the output, and ends it once nothing can
-    be added, whatever `min_tokens` says. Without a detokenizer there is no text. `ended` says
-    whether the output has come to its end. Raises
+    be added, whatever `min_tokens` says. Without a detokenizer there is no text. Raises
     `InvalidSetting` for stop strings without text.
     """
 
@@ -61,7 +60,6 @@ class Stops:
         self._constraint = constraint
         self._strings = StopStrings(parameters.stop, include=self._include)
         self._tokens = 0
-        self.ended = False
 
     def deliver(self, run: Sequence[int]) -> Delivered:
         """Take a step's emitted tokens up to the first that ends the output."""
@@ -70,7 +68,6 @@ class Stops:
             last = self._take(token)
             text += last.text
             if last.reason is not None:
-                self.ended = True
                 return Delivered(count, text, last.reason, last.stopped_by)
         return Delivered(len(run), text)
 

@@ -27,11 +27,6 @@ class SuffixRequest:
     room: int = 0
     """Tokens that fit."""
 
-    @property
-    def running(self) -> bool:
-        """Whether it has not ended."""
-        return self.text != _NONE
-
 
 class SuffixCache:
     """A tree of its own for each running request, and one of all recent answers.
@@ -98,7 +93,6 @@ class SuffixCache:
         """Give back what is the request's own; its answer stays among all."""
         self.forest.fell(request.root)
         self.forest.close_text(request.text, keep_tree=False)
-        request.text = request.root = _NONE
 
     def _make_room(self, request: SuffixRequest, tokens: int) -> None:
         request.room = max(2 * request.room, tokens)
