@@ -293,3 +293,31 @@ def test_debug_shows_the_stack_trace_and_changes_nothing_else(run: Run, tmp_path
     assert debug.exit_code == plain.exit_code == 2
     assert debug.err.startswith("Traceback (most recent call last):")
     assert debug.err.splitlines()[-1] == plain.err.splitlines()[-1]
+
+
+@pytest.mark.parametrize(
+    ("typed", "told", "page"),
+    [
+        ("nosuch", "No such command 'nosuch'", "outrider --help"),
+        ("tune one two", "unexpected extra argument", "outrider tune --help"),
+        ("tune one --nope", "No such option: --nope", "outrider tune --help"),
+        ("tune one --repeats many", "Invalid value for '--repeats'", "outrider tune --help"),
+        ("train one", "Missing option '--output'", "outrider train --help"),
+        ("serve one --port", "'--port' requires an argument", "outrider --help"),
+    ],
+)
+def test_what_no_command_takes_is_told_in_one_line(
+    typed: str, told: str, page: str, run: Run
+) -> None:
+    result = run(*typed.split())
+    assert result.exit_code == 2
+    [line] = result.err.splitlines()
+    assert line.startswith("outrider: ")
+    assert told in line
+    assert page in line
+
+
+def test_nothing_typed_shows_the_help(run: Run) -> None:
+    result = run()
+    assert result.exit_code == 2
+    assert "Commands:" in result.out

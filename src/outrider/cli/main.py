@@ -9,6 +9,7 @@ from importlib import metadata
 from typing import Annotated
 
 import typer
+from typer.exceptions import TyperException
 
 from outrider.cli.probe import probe
 from outrider.cli.replay import replay
@@ -66,13 +67,29 @@ def main(arguments: Sequence[str] | None = None) -> None:
         # A terminal or file that has no ρ gets a question mark instead of a failure.
         sys.stdout.reconfigure(errors="replace")
     try:
-        app(given)
+        code = app(given, standalone_mode=False)
+    except TyperException as error:
+        if not given:
+            app(["--help"], standalone_mode=False)
+        else:
+            print("outrider:", _misused(error), file=sys.stderr)  # noqa: T201
+        sys.exit(error.exit_code)
     except (OutriderError, OSError) as error:
         if "--debug" in given:
             traceback.print_exc()
         told = error if isinstance(error, OutriderError) else _refused(error)
         print("outrider:", " ".join(str(told).split()), file=sys.stderr)  # noqa: T201
         sys.exit(told.exit_code)
+    sys.exit(code or 0)
+
+
+def _misused(error: TyperException) -> str:
+    """What was typed wrong, in one line and with where the right ways are told."""
+    context = getattr(error, "ctx", None)
+    command = "outrider" if context is None or context.parent is None else context.info_name
+    help_of = command if command == "outrider" else f"outrider {command}"
+    seen = " ".join(error.format_message().rstrip(".").split())
+    return f"{seen}; expected what {help_of} --help lists; correct it"
 
 
 def _terminate(*_: object) -> None:
