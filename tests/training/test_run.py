@@ -103,6 +103,27 @@ def test_the_card_tells_the_acceptance_that_was_measured(trained: Trained) -> No
     assert "120 steps of AdamW" in card
 
 
+def test_the_card_tells_the_warm_up_that_was_done_and_no_seeds_that_were_not(
+    make_run: MakeRun, tmp_path: Path
+) -> None:
+    settings = replace(
+        SETTINGS,
+        answers=replace(SETTINGS.answers, samples=0, max_tokens=4),
+        fit=replace(SETTINGS.fit, steps=4),
+    )
+    run = make_run(tmp_path / "draft", settings=settings)
+    run.run()
+    card = (run.output / "README.md").read_text(encoding="utf-8")
+    assert "one each at temperature 0; at most 4 tokens.\n" in card
+    assert "seeds" not in card
+    assert "\n2 steps of warm-up" in card
+
+
+def test_whoever_may_read_the_config_may_read_the_weights(trained: Trained) -> None:
+    modes = {file.stat().st_mode for file in trained.run.output.iterdir()}
+    assert len(modes) == 1
+
+
 def test_its_answers_are_a_log_to_replay(trained: Trained) -> None:
     lines = WorkFolder(trained.run.output).answers.read_text().splitlines()
     rows = [json.loads(line) for line in lines]

@@ -4,6 +4,7 @@ import csv
 from pathlib import Path
 
 from outrider.acceptance.step_cost import (
+    EXPECTED,
     StepCost,
     fit_step_cost,
     parse_step_cost,
@@ -20,15 +21,19 @@ _EXPECTED = (
     " columns k and ms (or relative), or k, tokens_per_s and mean_acceptance_length"
 )
 
+_COLUMNS = ({"k", "ms"}, {"k", "relative"}, {"k", "tokens_per_s", "mean_acceptance_length"})
+
 
 def read_step_cost(text: str) -> StepCost:
     """Return the cost that was typed, or that a CSV file tells; InvalidSetting otherwise."""
+    path = Path(text)
+    if not path.is_file() and path.suffix == ".csv":
+        raise InvalidSetting(f"--step-cost {text}, which is no file", _EXPECTED, "check the path")
     try:
-        path = Path(text)
         cost = _from_file(path) if path.is_file() else parse_step_cost(text)
         _check_range(cost)
-    except (ValueError, KeyError) as error:
-        told = f"no column {error}" if isinstance(error, KeyError) else str(error)
+    except ValueError as error:
+        told = str(error).removesuffix(f"; {EXPECTED}")
         raise InvalidSetting(f"--step-cost {text} ({told})", _EXPECTED, "correct it") from error
     return cost
 
@@ -42,9 +47,12 @@ def _check_range(cost: StepCost) -> None:
 
 def _from_file(path: Path) -> StepCost:
     with path.open(encoding="utf-8-sig", newline="") as file:
-        rows = list(csv.DictReader(file))
+        reader = csv.DictReader(file)
+        columns, rows = reader.fieldnames or (), list(reader)
+    if not any(needed <= set(columns) for needed in _COLUMNS):
+        raise ValueError(f"its columns are {', '.join(columns) or 'none'}")
     for unit in ("ms", "relative"):
-        if rows and unit in rows[0]:
+        if unit in columns:
             costs = [(int(row["k"]), float(row[unit])) for row in rows]
             return step_cost_from_rows(costs, relative=unit == "relative")
     return fit_step_cost(

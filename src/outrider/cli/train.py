@@ -45,7 +45,7 @@ def train(
         int, typer.Option(help="Most tokens of a prompt's end and its answer.")
     ] = 512,
     learning_rate: Annotated[float, typer.Option(help="At its peak.")] = 3e-3,
-    warmup_steps: Annotated[int, typer.Option(help="Steps until then.")] = 100,
+    warmup_steps: Annotated[int, typer.Option(help="Steps until then; at most half.")] = 100,
     soft_weight: Annotated[
         float, typer.Option(help="Part of the loss on the target's probabilities.")
     ] = 0.5,

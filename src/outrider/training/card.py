@@ -11,7 +11,7 @@ from jinja2 import StrictUndefined, Template
 from outrider.training.answer import TargetAnswer
 from outrider.training.estimate import Estimate
 from outrider.training.live import LiveAcceptance
-from outrider.training.settings import TrainingSettings
+from outrider.training.settings import AnswerSettings, TrainingSettings
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +52,7 @@ def card(facts: CardFacts) -> str:
         facts=facts,
         shape=facts.settings.shape,
         asked=facts.settings.answers,
+        seeds=_seeds(facts.settings.answers),
         fit=facts.settings.fit,
         trained=_Part.of([each for each in facts.answers if not each.held_out]),
         held=_Part.of([each for each in facts.answers if each.held_out]),
@@ -76,6 +77,11 @@ class _Part:
             len({each.prompt_id for each in answers}),
             sum(len(each.completion) for each in answers),
         )
+
+
+def _seeds(asked: AnswerSettings) -> str:
+    first, last = asked.seed + 1, asked.seed + asked.samples
+    return f"seed {first}" if first == last else f"seeds {first} to {last}"
 
 
 def _number(value: Fraction | None) -> str:

@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from outrider.engine.models.config import DecoderConfig
 from outrider.engine.tokenizer import Tokenizer
@@ -49,7 +49,8 @@ def save_checkpoint(
     try:
         folder.mkdir(exist_ok=True)
         (folder / "config.json").write_text(json.dumps(config, indent=2) + "\n", encoding="utf-8")
-        save_file(weights, folder / WEIGHTS, metadata={"format": "pt"})
+        # written by ourselves: `save_file` lets nobody but its owner read the file
+        (folder / WEIGHTS).write_bytes(save(weights, metadata={"format": "pt"}))
         tokenizer.save(folder)
         _without_spaces(folder / "tokenizer.json")
         return sum(file.stat().st_size for file in folder.iterdir())

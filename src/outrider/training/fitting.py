@@ -108,7 +108,7 @@ class Fitting:
 
 def learning_rate(step: int, settings: FitSettings) -> float:
     """Rise in a line over the warm-up, then fall by a cosine to a tenth at the last step."""
-    warmup = min(settings.warmup_steps, settings.steps // 2)
+    warmup = settings.warmup
     if step < warmup:
         return settings.learning_rate * (step + 1) / warmup
     done = (step - warmup) / max(1, settings.steps - 1 - warmup)

@@ -87,6 +87,11 @@ class FitSettings:
         _within("--warmup-steps", self.warmup_steps, 0, 10**9)
         _within("--soft-weight", self.soft_weight, 0, 1)
 
+    @property
+    def warmup(self) -> int:
+        """The steps that the learning rate rises for: `warmup_steps`, at most half of all."""
+        return min(self.warmup_steps, self.steps // 2)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingSettings:

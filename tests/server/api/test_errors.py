@@ -124,7 +124,10 @@ def test_a_whole_surrogate_pair_is_one_character(client: httpx2.Client) -> None:
 
 def test_a_form_is_no_json(client: httpx2.Client) -> None:
     content_type = {"content-type": "text/plain"}
-    assert client.post(CHAT, content=b"{}", headers=content_type).status_code == 400
+    response = client.post(CHAT, content=b"{}", headers=content_type)
+    assert response.status_code == 400
+    told = response.json()["error"]["message"]
+    assert told == "Content-Type text/plain; send the body as application/json"
 
 
 def test_an_unknown_model_is_not_found(client: httpx2.Client) -> None:

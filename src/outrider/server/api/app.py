@@ -84,9 +84,13 @@ async def _tell_refusal(request: Request, error: Exception) -> Response:
     return refusal_response(error, api_of(request).settings.retry_after_s)
 
 
-async def _tell_invalid(_: Request, error: Exception) -> Response:
+async def _tell_invalid(request: Request, error: Exception) -> Response:
     assert isinstance(error, RequestValidationError), "registered for it"
     first = error.errors()[0]
+    content_type = request.headers.get("content-type", "")
+    if isinstance(error.body, bytes):  # FastAPI parses no other content type than JSON's
+        told = f"Content-Type {content_type or 'is missing'}; send the body as application/json"
+        return _response(bad_request(told))
     return _response(bad_request(_what_is_wrong(first), _field(first["loc"])))
 
 

@@ -45,7 +45,7 @@ def test_a_model_alone_is_a_draft_model_and_that_is_told() -> None:
 
 def test_what_is_unusual_is_described() -> None:
     line = drafting(parallel_drafting=True, use_heterogeneous_vocab=True).describe()
-    assert "greedy drafts all tokens of a draft at once of shared tokens only" in line
+    assert "greedy drafts, all tokens of a draft at once, shared tokens only" in line
     assert "probabilistic drafts" in drafting(draft_sample_method="probabilistic").describe()
 
 

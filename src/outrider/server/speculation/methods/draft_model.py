@@ -67,8 +67,8 @@ class DraftModelMethod:
         if self.parallel_drafting:
             parts.append("all tokens of a draft at once")
         if self.use_heterogeneous_vocab:
-            parts.append("of shared tokens only")
-        return " ".join(parts)
+            parts.append("shared tokens only")
+        return ", ".join(parts)
 
     def build(self, target: TargetModel, own: OwnModel | None) -> Drafter:
         """Build the drafter on its loaded model."""
