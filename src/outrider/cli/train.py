@@ -19,6 +19,7 @@ from outrider.training.settings import AnswerSettings, DraftShape, FitSettings, 
 Whole = int | None
 
 MOST_K = 64
+_ASKED, _SHAPE, _FIT = AnswerSettings(), DraftShape(), FitSettings()
 
 
 def train(
@@ -30,27 +31,37 @@ def train(
         list[Path] | None,
         typer.Option(help="Prompts as JSON lines, beside 24 bundled ones; repeatable."),
     ] = None,
-    samples: Annotated[int, typer.Option(help="Random answers per prompt, beside one greedy.")] = 4,
-    temperature: Annotated[float, typer.Option(help="Of the random answers.")] = 0.8,
-    max_tokens: Annotated[int, typer.Option(help="Longest answer.")] = 192,
-    top_tokens: Annotated[int, typer.Option(help="Likeliest next tokens to learn from.")] = 8,
-    held_out_every: Annotated[int, typer.Option(help="One prompt in so many is held out.")] = 10,
-    hidden_size: Annotated[int, typer.Option(help="Of the draft model.")] = 96,
-    layers: Annotated[int, typer.Option(help="Of the draft model.")] = 4,
-    heads: Annotated[int, typer.Option(help="Of the draft model.")] = 3,
-    intermediate_size: Annotated[int, typer.Option(help="Of the draft model.")] = 1024,
-    steps: Annotated[int, typer.Option(help="Steps of the training.")] = 2_000,
-    batch_tokens: Annotated[int, typer.Option(help="Most rows of a step.")] = 2_048,
+    samples: Annotated[
+        int, typer.Option(help="Random answers per prompt, beside one greedy.")
+    ] = _ASKED.samples,
+    temperature: Annotated[float, typer.Option(help="Of the random answers.")] = _ASKED.temperature,
+    max_tokens: Annotated[int, typer.Option(help="Longest answer.")] = _ASKED.max_tokens,
+    top_tokens: Annotated[
+        int, typer.Option(help="Likeliest next tokens to learn from.")
+    ] = _ASKED.top_tokens,
+    held_out_every: Annotated[
+        int, typer.Option(help="One prompt in so many is held out.")
+    ] = _ASKED.held_out_every,
+    hidden_size: Annotated[int, typer.Option(help="Of the draft model.")] = _SHAPE.hidden_size,
+    layers: Annotated[int, typer.Option(help="Of the draft model.")] = _SHAPE.layers,
+    heads: Annotated[int, typer.Option(help="Of the draft model.")] = _SHAPE.heads,
+    intermediate_size: Annotated[
+        int, typer.Option(help="Of the draft model.")
+    ] = _SHAPE.intermediate_size,
+    steps: Annotated[int, typer.Option(help="Steps of the training.")] = _FIT.steps,
+    batch_tokens: Annotated[int, typer.Option(help="Most rows of a step.")] = _FIT.batch_tokens,
     window: Annotated[
         int, typer.Option(help="Most tokens of a prompt's end and its answer.")
-    ] = 512,
-    learning_rate: Annotated[float, typer.Option(help="At its peak.")] = 3e-3,
-    warmup_steps: Annotated[int, typer.Option(help="Steps until then; at most half.")] = 100,
+    ] = _FIT.window,
+    learning_rate: Annotated[float, typer.Option(help="At its peak.")] = _FIT.learning_rate,
+    warmup_steps: Annotated[
+        int, typer.Option(help="Steps until then; at most half.")
+    ] = _FIT.warmup_steps,
     soft_weight: Annotated[
         float, typer.Option(help="Part of the loss on the target's probabilities.")
-    ] = 0.5,
+    ] = _FIT.soft_weight,
     k: Annotated[int, typer.Option("--k", help="Draft length that acceptance is told for.")] = 4,
-    seed: Annotated[int, typer.Option(help="Of answers, weights and order.")] = 0,
+    seed: Annotated[int, typer.Option(help="Of answers, weights and order.")] = _FIT.seed,
     resume: Annotated[
         bool, typer.Option("--resume", help="Go on with a run of the same options.")
     ] = False,

@@ -45,7 +45,7 @@ class DraftShape:
     hidden_size: int = 96
     layers: int = 4
     heads: int = 3
-    intermediate_size: int = 1024
+    intermediate_size: int = 1_536
 
     def __post_init__(self) -> None:
         _within("--layers", self.layers, 1, 64)
