@@ -1,28 +1,28 @@
 """How fast logged answers are replayed, beside loops that ask a drafter step by step.
 
     python -m benchmarks.replay_speed LOG.jsonl [--tokens 500000] [--rounds 5] [--arctic PYTHON]
+        [--vllm PYTHON]
 
 The log has token ids, see docs/replay.md. For n-gram lookup, which looks at one answer alone, it is
 repeated until there are so many output tokens; suffix decoding, which learns, gets it once. Round
 by round, on one core: n-gram lookup at K = 5, and at K = 1 to 16 together; suffix decoding at
 K = 5, with and without a cache of earlier answers, and at K = 1 to 16 together; loops that call the
 engine's own structures from Python at each step. With `--arctic`, an interpreter that has
-arctic-inference 0.3.0 runs the same loop with that, and its steps must be the same. Prints output
-tokens per second, medians with their range; what is compiled was so before. Reading the log is
-timed on its own.
+arctic-inference 0.3.0 runs the same loop with that, with `--vllm` one that has vLLM calls its n-gram
+search; their steps must be the same. Prints output tokens per second, medians with their range;
+what is compiled was so before. Reading the log is timed on its own.
 """
 
 import argparse
 import io
 import statistics
-import subprocess
-import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import httpx2
 import numpy as np
+from benchmarks.replay_peers import ARCTIC, VLLM, peer_steps
 
 from outrider.engine.drafting.lookup.ngram_index import NgramIndex
 from outrider.engine.drafting.lookup.suffix_cache import SuffixCache
@@ -40,38 +40,6 @@ K = 5
 EVERY_K = tuple(range(1, 17))
 Steps = list[tuple[int, int]]
 
-ARCTIC = """
-import sys, time
-import numpy as np
-from arctic_inference.suffix_decoding import SuffixDecodingCache
-data = np.load(sys.argv[1])
-tokens, starts, outputs = data["tokens"], data["starts"], data["outputs"]
-k, cached = int(sys.argv[2]), int(sys.argv[3])
-cache = SuffixDecodingCache(max_tree_depth=24, max_cached_requests=cached)
-told = []
-begin = time.perf_counter()
-for name in range(len(outputs)):
-    start, output, end = starts[name], outputs[name], starts[name + 1]
-    cache.start_request(name, tokens[start:output])
-    at, fed = output + 1, output
-    while at < end:
-        cache.add_active_response(name, tokens[fed:at].tolist())
-        fed = at
-        draft = cache.speculate(
-            name, tokens[max(start, at - 24):at], max_spec_tokens=k,
-            max_spec_factor=1.0, min_token_prob=0.1,
-        ).token_ids
-        accepted = 0
-        while accepted < len(draft) and at + accepted < end and draft[accepted] == tokens[at + accepted]:
-            accepted += 1
-        told.append((len(draft), accepted))
-        at += accepted + 1
-    cache.add_active_response(name, tokens[fed:end].tolist())
-    cache.stop_request(name)
-seconds = time.perf_counter() - begin
-np.savez(sys.argv[4], steps=np.array(told, np.int64), seconds=seconds)
-"""  # noqa: E501
-
 
 def main() -> None:
     """Measure and print."""
@@ -80,6 +48,7 @@ def main() -> None:
     parser.add_argument("--tokens", type=int, default=500_000)
     parser.add_argument("--rounds", type=int, default=5)
     parser.add_argument("--arctic", type=Path)
+    parser.add_argument("--vllm", type=Path)
     asked = parser.parse_args()
     answers = read(asked.log)
     batch, long = AnswerBatch.of(answers), AnswerBatch.of(repeated(answers, asked.tokens))
@@ -104,12 +73,8 @@ def main() -> None:
             begin = time.perf_counter()
             run(log)
             speeds.setdefault(name, []).append(outputs(log) / (time.perf_counter() - begin))
-        if asked.arctic:
-            for size, label in ((10_000, ""), (0, ", own text only")):
-                seconds = arctic(batch, asked.arctic, size)
-                speeds.setdefault(f"arctic-inference loop{label}", []).append(
-                    outputs(batch) / seconds
-                )
+        for name, seconds in peers(batch, asked.arctic, asked.vllm):
+            speeds.setdefault(name, []).append(outputs(batch) / seconds)
     for name, each in speeds.items():
         low, high = min(each), max(each)
         print(f"{name:38} {statistics.median(each):>12,.0f} tokens/s ({low:,.0f} to {high:,.0f})")
@@ -150,7 +115,7 @@ def replay(setting: LookupSetting, batch: AnswerBatch, ks: tuple[int, ...]) -> N
         sums_of(batch, tally(batch, runs, place, k))
 
 
-def ngram_loop(batch: AnswerBatch) -> Steps:
+def ngram_loop(batch: AnswerBatch, *, earliest: bool = False) -> Steps:
     """Ask the engine's index before each step."""
     told, room = [], np.empty(K, np.int32)
     for answer in range(len(batch.answers)):
@@ -158,7 +123,7 @@ def ngram_loop(batch: AnswerBatch) -> Steps:
         index, tokens = NgramIndex(5), batch.tokens[start:end]
         at = int(batch.outputs[answer] - start) + 1
         while at < len(tokens):
-            drafted = index.draft(tokens[:at], room, 2, 5, earliest=False)
+            drafted = index.draft(tokens[:at], room, 2, 5, earliest=earliest)
             told.append(judged(room, drafted, tokens, at))
             at += told[-1][1] + 1
     return told
@@ -196,17 +161,18 @@ def judged(
     return drafted, accepted
 
 
-def arctic(batch: AnswerBatch, python: Path, size: int) -> float:
-    """Return the seconds of arctic-inference's loop; its steps must be those of ours."""
-    with tempfile.TemporaryDirectory() as folder:
-        given, told = Path(folder, "log.npz"), Path(folder, "told.npz")
-        np.savez(given, tokens=batch.tokens, starts=batch.starts, outputs=batch.outputs)
-        command = [str(python), "-c", ARCTIC, str(given), str(K), str(size), str(told)]
-        subprocess.run(command, check=True)  # noqa: S603
-        result = np.load(told)
-        ours = np.array(suffix_loop(batch, size))
-        assert np.array_equal(result["steps"], ours), "the drafts differ"
-        return float(result["seconds"])
+def peers(
+    batch: AnswerBatch, arctic: Path | None, vllm: Path | None
+) -> Iterator[tuple[str, float]]:
+    """Yield name and seconds of each loop around a peer, whose steps must be those of ours."""
+    for size, label in ((10_000, ""), (0, ", own text only")) if arctic else ():
+        steps, seconds = peer_steps(batch, arctic, ARCTIC, K, size)
+        assert np.array_equal(steps, suffix_loop(batch, size)), "the drafts differ"
+        yield f"arctic-inference loop{label}", seconds
+    if vllm:
+        steps, seconds = peer_steps(batch, vllm, VLLM, K)
+        assert np.array_equal(steps, ngram_loop(batch, earliest=True)), "the drafts differ"
+        yield "vLLM n-gram search, a call per step", seconds
 
 
 if __name__ == "__main__":

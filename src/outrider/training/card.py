@@ -25,10 +25,14 @@ class PromptSource:
 
 @dataclass(frozen=True, slots=True)
 class CardFacts:
-    """All that a card says; `file_bytes` are those of the folder without its card."""
+    """All that a card says; `file_bytes` are those of the folder without its card.
+
+    `target` is what the target is known as, `served` the name or path of the very weights.
+    """
 
     name: str
     target: str
+    served: str
     target_sha256: str
     parameters: int
     embedding_parameters: int

@@ -91,6 +91,7 @@ class TrainingRun:
         facts = CardFacts(
             name=self.output.name,
             target=self.files.hub_id or self.files.name,
+            served=self.files.name if self.files.source != "path" else f"./{self.files.name}",
             target_sha256=self.files.sha256,
             parameters=sum(weight.numel() for weight in draft.parameters()),
             embedding_parameters=draft.model.embed_tokens.weight.numel(),
