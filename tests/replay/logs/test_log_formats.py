@@ -94,6 +94,11 @@ def test_choices_beside_token_ids_are_no_body(tmp_path: Path) -> None:
     assert ids(found) == ([1], [2, 3])
 
 
+def test_an_answer_before_any_message_is_named(tmp_path: Path) -> None:
+    [found] = read_rows(tmp_path, {"messages": [{"role": "assistant", "content": "yo"}]})
+    assert reason(found) == "no message stands before the answer"
+
+
 def test_messages_in_parts_and_those_without_content_are_text(tmp_path: Path) -> None:
     parts = [
         {"role": "user", "content": [{"type": "text", "text": "ok"}, {"type": "image_url"}]},

@@ -67,6 +67,8 @@ def encoded_prompt(prompt: object, encoder: TextEncoder) -> TokenIds:
         # Most templates take texts alone, and none takes a message without content.
         messages = [{**each, "content": text_of(each.get("content"))} for each in prompt]
         return as_ids(encoder.encode_chat(messages))
+    if prompt == []:
+        raise Unusable("no message stands before the answer")
     raise Unusable("the prompt is neither text nor messages")
 
 
