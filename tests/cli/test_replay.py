@@ -116,6 +116,27 @@ def test_a_cheap_step_pays_and_its_flags_are_those_of_the_server(run: Run, log: 
     }
 
 
+def test_a_log_in_which_nothing_comes_again_has_nothing_to_serve(run: Run, tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl"
+    rows = [
+        {"prompt_token_ids": [each, each + 1], "completion_token_ids": [*range(each + 2, each + 9)]}
+        for each in range(0, 100, 10)
+    ]
+    path.write_text("".join(f"{json.dumps(row)}\n" for row in rows))
+    done = run("replay", path, "--k", "1:4")
+    assert done.exit_code == 0
+    assert done.err == ""
+    assert "Nothing is gained, so leave speculation off" in done.out
+    assert "--speculative-config" not in done.out
+
+
+def test_a_key_that_is_named_twice_makes_segments_once(run: Run, log: Path) -> None:
+    done = run("replay", log, "--k", "2", "--by", "kind", "--by", "kind")
+    assert done.exit_code == 0, done.err
+    assert "kind chat " in done.out
+    assert "kind chat, kind" not in done.out
+
+
 def test_the_page_has_the_settings(run: Run, log: Path, tmp_path: Path) -> None:
     page = tmp_path / "replay.html"
     done = run("replay", log, "--k", "1,2", "--output", page)

@@ -37,8 +37,9 @@ def replay(
     by: tuple[str, ...] = (),
     ks: tuple[int, ...] = (1, 5),
     methods: tuple[str, ...] = ("ngram", "suffix"),
+    grid: Grid | None = None,
 ) -> Collection:
-    work = Replay(lookup_settings(methods, Grid()), ks, by=by, jobs=jobs)
+    work = Replay(lookup_settings(methods, grid or Grid()), ks, by=by, jobs=jobs)
     for answer in answers:
         work.add(HERE, answer)
     return work.finish()
@@ -62,12 +63,13 @@ def test_every_setting_k_and_tag_has_its_own_sums() -> None:
 
 
 @pytest.mark.parametrize("jobs", [2, 3])
+@pytest.mark.parametrize(("bound", "most"), [("_BATCH_ANSWERS", 7), ("_BATCH_BYTES", 20_000)])
 def test_the_sums_are_the_same_for_any_number_of_threads_and_size_of_batches(
-    jobs: int, monkeypatch: pytest.MonkeyPatch
+    jobs: int, bound: str, most: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     log = log_of(50)
     whole = told(replay(log))
-    monkeypatch.setattr(replaying, "_BATCH_ANSWERS", 7)
+    monkeypatch.setattr(replaying, bound, most)
     parts = told(replay(log, jobs=jobs))
     assert whole.keys() == parts.keys()
     for key, totals in whole.items():
@@ -101,6 +103,23 @@ def test_a_tag_with_too_many_values_is_given_up_before_the_settings_are_mixed() 
     assert collection.dropped_keys == {"user"}
     assert sorted(collection.keys) == ["drafter", "method"]
     assert len(collection.cells) == 4
+
+
+def test_the_settings_are_never_mixed_however_many_models_a_log_has(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(replaying, "MOST_SEGMENTS", 1)
+    log = [answer_of([1], [2, 3], tags={"model": str(n % 2)}) for n in range(4)]
+    grid = Grid(prompt_lookup_min=(1, 2, 3, 4))
+    collection = replay(log, methods=("ngram",), ks=(2,), grid=grid)
+    assert collection.dropped_keys == {"model"}
+    assert sorted(collection.keys) == ["drafter", "method"]
+    assert len(collection.cells) == 4
+
+
+def test_segments_whose_sums_would_not_fit_are_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(replaying, "_SEGMENT_BYTES", 1)
+    assert sorted(replay(log_of(30)).keys) == ["drafter", "method"]
 
 
 def test_what_is_no_answer_is_counted_and_listed() -> None:

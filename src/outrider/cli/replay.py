@@ -165,7 +165,7 @@ def replay(
 
 
 def _listed(names: Sequence[str] | None) -> tuple[str, ...]:
-    return tuple(name for some in names or () for name in some.split(","))
+    return tuple(dict.fromkeys(name for some in names or () for name in some.split(",")))
 
 
 def _stdin() -> BinaryIO:

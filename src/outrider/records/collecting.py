@@ -77,11 +77,18 @@ class Collector:
     segment mixes; without any, every key that records bring is kept as long as it has few values.
     A second record with the id of an earlier one is bad, and of several states of the same counters
     only the last counts. Beyond `most_cells` keys are given up, those with the most values first
-    and those that identify last.
+    and those that identify last, but for the `essential` ones.
     """
 
-    def __init__(self, by: Sequence[str] = (), *, most_cells: int = MOST_CELLS) -> None:
+    def __init__(
+        self,
+        by: Sequence[str] = (),
+        *,
+        most_cells: int = MOST_CELLS,
+        essential: frozenset[str] = frozenset(),
+    ) -> None:
         self._most_cells = most_cells
+        self._essential = essential
         self.collection = Collection(keys=list(by))
         self._asked = frozenset(by)
         self._known = set(by)
@@ -260,8 +267,11 @@ class Collector:
             most = MOST_ASKED_VALUES if name in self._asked else MOST_VALUES
             if len(self._values[name]) > most:
                 self._drop(name)
-        while len(self.collection.cells) > self._most_cells and self.collection.keys:
-            self._drop(max(self.collection.keys, key=self._dispensable))
+        while len(self.collection.cells) > self._most_cells:
+            droppable = [each for each in self.collection.keys if each not in self._essential]
+            if not droppable:
+                return
+            self._drop(max(droppable, key=self._dispensable))
 
     def _dispensable(self, name: str) -> tuple[bool, int]:
         # Records that differ in what identifies them are never added as long as that can be helped.

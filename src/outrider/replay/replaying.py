@@ -7,8 +7,9 @@ from itertools import pairwise
 
 import numpy as np
 
+from outrider.acceptance.columns import columns_of
 from outrider.acceptance.intervals import FloatArray
-from outrider.acceptance.totals import Totals
+from outrider.acceptance.totals import MOST_CLUSTERS, Totals
 from outrider.records.collecting import CellKey, Collection, Collector
 from outrider.records.reading import AcceptanceRecord, BadRecord, NoMetrics, Place, Scope
 from outrider.records.segment_keys import SegmentValue, segment_values
@@ -21,9 +22,15 @@ from outrider.replay.walk import tally
 ENGINE = "replay"
 MOST_SEGMENTS = 48
 """Combinations of the log's own segment keys; each has its sums for every setting and K."""
+SETTING_KEYS = ("method", "drafter")
+"""What tells the settings apart, and is never given up for want of memory."""
 LENGTH_KEYS = ("prompt_length", "output_length")
 _BATCH_TOKENS = 1 << 19
 _BATCH_ANSWERS = 4096
+_BATCH_BYTES = 1 << 28
+"""The sums of a batch, for every setting and K."""
+_SEGMENT_BYTES = 1 << 32
+"""The sums of all segments, which keep a row each for some hundred clusters of answers."""
 
 Reading = LoggedAnswer | NoMetrics | BadRecord
 Rows = list[FloatArray]
@@ -60,8 +67,18 @@ def collector_of(
     settings: Sequence[LookupSetting], ks: Sequence[int], by: Sequence[str]
 ) -> Collector:
     """Return what gathers a replay: `by` are the keys asked for, none for the log's own."""
-    names = dict.fromkeys((*by, "method", "drafter")) if by else ()
-    return Collector([*names], most_cells=MOST_SEGMENTS * len(settings) * len(ks))
+    names = dict.fromkeys((*by, *SETTING_KEYS)) if by else ()
+    fitting = _SEGMENT_BYTES // (MOST_CLUSTERS * _answer_bytes(settings, ks))
+    return Collector(
+        [*names],
+        most_cells=min(MOST_SEGMENTS, fitting) * len(settings) * len(ks),
+        essential=frozenset(SETTING_KEYS),
+    )
+
+
+def _answer_bytes(settings: Sequence[LookupSetting], ks: Sequence[int]) -> int:
+    """What the sums of one answer take, for every setting and K."""
+    return len(settings) * sum(8 * columns_of(k).width for k in ks)
 
 
 class Replay:
@@ -80,6 +97,8 @@ class Replay:
         self._passes = [each.start() for each in settings]
         self._ks = tuple(ks)
         self._by = tuple(by)
+        fitting = _BATCH_BYTES // _answer_bytes(settings, ks)
+        self._batch_answers = max(1, min(_BATCH_ANSWERS, fitting))
         self._collector = collector_of(self._settings, self._ks, self._by)
         self._jobs = jobs
         self._pool = ThreadPoolExecutor(jobs)
@@ -96,7 +115,7 @@ class Replay:
         self._take_note(place, reading)
         self._waiting.append(reading)
         self._waiting_tokens += len(reading.prompt) + len(reading.completion)
-        if self._waiting_tokens >= _BATCH_TOKENS or len(self._waiting) == _BATCH_ANSWERS:
+        if self._waiting_tokens >= _BATCH_TOKENS or len(self._waiting) == self._batch_answers:
             self._start()
 
     def finish(self) -> Collection:
@@ -144,7 +163,7 @@ class Replay:
             return
         groups, members = self._segments(pending.answers)
         names = [each.cluster for each in pending.answers]
-        keys = [*dict.fromkeys(name for group in groups for name in group), "method", "drafter"]
+        keys = [*dict.fromkeys(name for group in groups for name in group), *SETTING_KEYS]
         collection = Collection(keys=keys, told_keys={*keys})
         collection.read = collection.used = len(pending.answers)
         for setting, parts in zip(self._settings, pending.futures, strict=True):

@@ -1,9 +1,11 @@
 """What each format of a log reads as."""
 
+import csv
 import json
 from pathlib import Path
 from typing import Any
 
+import duckdb
 import pytest
 from tests.replay.logs.reading import Letters, answer, ids, read, read_rows, reason, said
 
@@ -64,6 +66,80 @@ def test_text_is_encoded_and_said_to_be(tmp_path: Path) -> None:
     assert said(chat) == ("user:hi\x01", "yo")
     assert answer(chat).retokenized
     assert answer(chat).tags == {"kind": "chat"}
+
+
+@pytest.mark.parametrize(
+    "said_", ['{"text": "a", "error": "none"}', "data: 5", '{"content": []}', '[{"text": "a"}]']
+)
+def test_an_answer_that_is_json_is_what_was_said(said_: str, tmp_path: Path) -> None:
+    plain, with_ids = read_rows(
+        tmp_path,
+        {"prompt": "ab", "response": said_},
+        {"prompt_token_ids": [1], "completion_token_ids": [2, 3], "response": said_},
+    )
+    assert said(plain) == ("ab", said_)
+    assert ids(with_ids) == ([1], [2, 3])
+
+
+def test_a_body_beside_a_prompt_is_a_body(tmp_path: Path) -> None:
+    told = body(prompt_token_ids=[7])
+    told["choices"][0]["token_ids"] = [8, 9]
+    [found] = read_rows(tmp_path, {"prompt": "ab", "response": json.dumps(told)})
+    assert ids(found) == ([7], [8, 9])
+
+
+def test_choices_beside_token_ids_are_no_body(tmp_path: Path) -> None:
+    quiz = {"prompt_token_ids": [1], "completion_token_ids": [2, 3], "choices": ["A", "B"]}
+    [found] = read_rows(tmp_path, quiz)
+    assert ids(found) == ([1], [2, 3])
+
+
+def test_an_answer_before_any_message_is_named(tmp_path: Path) -> None:
+    [found] = read_rows(tmp_path, {"messages": [{"role": "assistant", "content": "yo"}]})
+    assert reason(found) == "no message stands before the answer"
+
+
+def test_messages_in_parts_and_those_without_content_are_text(tmp_path: Path) -> None:
+    parts = [
+        {"role": "user", "content": [{"type": "text", "text": "ok"}, {"type": "image_url"}]},
+        {"role": "assistant", "content": None, "tool_calls": [{"id": "x"}]},
+    ]
+    [found] = read_rows(tmp_path, {"messages": parts, "response": "yo"})
+    assert said(found) == ("user:ok|assistant:\x01", "yo")
+
+
+def test_a_cell_with_what_was_said_is_text_also_where_it_is_json(tmp_path: Path) -> None:
+    path = tmp_path / "log.csv"
+    with path.open("w", newline="") as file:
+        rows = csv.writer(file)
+        rows.writerows(
+            [
+                ("prompt", "completion"),
+                ("[1, 2]", '{"a": [1]}'),
+                ('[{"role": "user", "content": "hi"}]', "[1, 2]"),
+            ]
+        )
+    (_, first), (_, second) = read(LogReader(encoder=Letters()), path)
+    assert said(first) == ("[1, 2]", '{"a": [1]}')
+    assert said(second) == ("user:hi\x01", "[1, 2]")
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_requests_and_responses_are_read_from_columns(kind: str, tmp_path: Path) -> None:
+    path = tmp_path / f"log.{kind}"
+    told = {"prompt_token_ids": [7], "choices": [{"token_ids": [8, 9]}]}
+    if kind == "csv":
+        with path.open("w", newline="") as file:
+            csv.writer(file).writerows(
+                [("request", "response"), ('{"max_tokens": 50}', json.dumps(told))]
+            )
+    else:
+        duckdb.sql(f"SELECT {{'max_tokens': 50}} AS request, {told} AS response").write_parquet(
+            str(path)
+        )
+    [(_, found)] = read(LogReader(), path)
+    assert ids(found) == ([7], [8, 9])
+    assert answer(found).max_tokens == 50
 
 
 def test_text_without_a_tokenizer_says_what_it_needs(tmp_path: Path) -> None:

@@ -1,16 +1,19 @@
 """What is wrong with a log is told in its place, and stops nothing."""
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.replay.logs.reading import answer, read, read_rows, reason
+from tests.replay.logs.reading import Letters, answer, read, read_rows, reason
 
 from outrider.errors import UnreadableSource
 from outrider.records.reading import BadRecord, NoMetrics, Place
 from outrider.replay.logs import fields
+from outrider.replay.logs.base import LogFormat
 from outrider.replay.logs.reading import LogReader
+from outrider.replay.logs.registry import FORMATS
 
 
 def row(prompt: object = (1, 2, 3, 4), completion: object = (5, 6), **more: Any) -> dict[str, Any]:
@@ -26,6 +29,7 @@ def row(prompt: object = (1, 2, 3, 4), completion: object = (5, 6), **more: Any)
         (row(prompt=[1 << 70]), "no list of whole numbers"),
         (row(completion=[1.5]), "no list of whole numbers"),
         (row(completion=[True]), "no list of whole numbers"),
+        (row(completion=[1, True, 3]), "no list of whole numbers"),
         (row(completion=["a"]), "no list of whole numbers"),
         (row(completion=[[1], [2, 3]]), "no list of whole numbers"),
         (row(prompt="text"), "the prompt is str; expected a list of token ids"),
@@ -87,6 +91,41 @@ def test_a_record_of_millions_of_tokens_is_refused_and_the_next_is_read(
     assert reason(long) == "the completion has 1,001 tokens; expected at most 1,000"
     assert reason(both) == "prompt and completion have 1,200 tokens; at most 1,000 fit"
     assert answer(good)
+
+
+@pytest.mark.parametrize("limit", [0, -1, 1, True, "9", 9.0, None, 1 << 31, 1 << 63, 10**30])
+def test_a_limit_that_no_answer_can_have_is_none(limit: object, tmp_path: Path) -> None:
+    [found] = read_rows(tmp_path, row(max_tokens=limit))
+    assert answer(found).max_tokens is None
+
+
+@pytest.mark.parametrize("time", [10**400, "soon", True, [5]])
+def test_a_time_that_is_none_costs_no_answer(time: object, tmp_path: Path) -> None:
+    [found] = read_rows(tmp_path, row(timestamp=time))
+    assert answer(found).timestamp_s is None
+
+
+@pytest.mark.parametrize("format_", FORMATS)
+def test_a_forced_format_reads_nothing_into_an_entry_of_another(
+    format_: LogFormat, tmp_path: Path
+) -> None:
+    reader = LogReader(encoder=Letters(), forced=format_)
+    other = {"prompt": "a"}
+    [found] = read_rows(tmp_path, other, reader=reader)
+    assert reason(found) == f"no {format_.name} answer in an object with 'prompt'"
+
+
+def test_what_came_before_the_end_of_a_cut_off_archive_is_read(tmp_path: Path) -> None:
+    path = tmp_path / "log.jsonl.gz"
+    rows = "".join(f"{json.dumps(row(completion=[each, each]))}\n" for each in range(500))
+    packed = gzip.compress(rows.encode())
+    path.write_bytes(packed[: len(packed) // 2])
+    *found, last, end = [each for _, each in read(LogReader(), path)]
+    said = [answer(each).completion.tolist() for each in found]
+    assert said == [[each, each] for each in range(len(said))]
+    assert len(said) > 200
+    assert reason(last) == "the JSON is cut off"
+    assert "it breaks off" in reason(end)
 
 
 def test_a_line_that_is_cut_off_is_one_bad_record(tmp_path: Path) -> None:

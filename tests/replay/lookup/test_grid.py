@@ -57,6 +57,16 @@ def test_lengths_that_are_never_in_order_are_refused() -> None:
         lookup_settings(["ngram"], Grid(prompt_lookup_min=(4,), prompt_lookup_max=(3,)))
 
 
+def test_settings_that_differ_in_the_last_digit_have_names_of_their_own() -> None:
+    near = (0.1, 0.1000000001, 0.1000000002)
+    names = [each.name for each in lookup_settings(["suffix"], Grid(min_token_prob=near))]
+    assert names == ["suffix", "suffix chance 0.1000000001", "suffix chance 0.1000000002"]
+
+
+def test_a_negative_zero_is_zero() -> None:
+    assert str(numbers("--suffix-decoding-max-spec-factor", "-0.0,0", most=1)) == "(0.0,)"
+
+
 def test_a_warm_cache_is_compared_with_none() -> None:
     names = [each.name for each in lookup_settings(["suffix"], Grid(warm_cache=True))]
     assert names == ["suffix", "suffix own text only"]

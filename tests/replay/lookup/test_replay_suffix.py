@@ -97,6 +97,15 @@ def test_an_answer_beyond_the_cache_is_forgotten(cached: int, drafted: bool) -> 
     assert bool(told.drafted[2]) is drafted
 
 
+def test_without_a_prompt_the_whole_text_so_far_is_no_match() -> None:
+    # As in the rules of arctic-inference: a match is shorter than the text.
+    log = [answer_of([9], [1, 2, 3, 4]), answer_of([], [1, 2, 3, 4])]
+    [told] = tallied(log, (4,), SuffixSettings(24, 10, 1.0, 0.1))
+    # After 1 alone nothing is drafted; after 1 2 the 3 is.
+    assert told.drafted[1] == 1
+    assert told.decode_steps[1] == 2
+
+
 def test_a_setting_is_named_by_what_is_not_the_default() -> None:
     assert SuffixSetting(SuffixSettings()).name == "suffix"
     told = SuffixSetting(SuffixSettings(64, 0, 2.0))

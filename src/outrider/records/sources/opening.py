@@ -179,7 +179,7 @@ def _opened(name: str, read: Callable[[int], bytes], path: Path | None = None) -
     for _ in range(_MOST_LAYERS):
         magic = stream.peek(4)
         if magic.startswith(_GZIP):
-            read = gzip.GzipFile(fileobj=stream).read
+            read = gzip.GzipFile(fileobj=stream).read1
         elif magic.startswith(_ZSTD) or magic[1:4] == _ZSTD_SKIPPABLE:
             read = ZstdFile(stream).read
         else:

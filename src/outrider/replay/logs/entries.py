@@ -1,6 +1,7 @@
 """From the names of sources to the entries in them: JSON lines and bodies, CSV, Parquet."""
 
 import csv
+import re
 from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import Any, BinaryIO, TypeAlias
@@ -8,14 +9,20 @@ from typing import Any, BinaryIO, TypeAlias
 import duckdb
 import httpx2
 
-from outrider.records.reading import BadRecord, NoMetrics, Place, TagValue
+from outrider.records.reading import BadRecord, NoMetrics, Place
 from outrider.records.sources.decoding import NotJson, decoded
 from outrider.records.sources.document import JsonDocument, TextDocument
 from outrider.records.sources.envelope import is_wrapped, unwrapped
 from outrider.records.sources.framing import framed
 from outrider.records.sources.opening import OpenSource, Visited, open_sources
 from outrider.replay.logs.base import Entry
-from outrider.replay.logs.fields import COMPLETION_IDS, COMPLETION_TEXT, MESSAGES, PROMPT_TEXT
+from outrider.replay.logs.fields import (
+    COMPLETION_IDS,
+    COMPLETION_TEXT,
+    MESSAGES,
+    PROMPT_TEXT,
+    first_of,
+)
 
 Placed: TypeAlias = Entry | tuple[Place, BadRecord | NoMetrics]
 
@@ -23,8 +30,7 @@ _PARQUET = b"PAR1"
 _ROWS_AT_ONCE = 64
 _LONGEST_CELL = 1 << 26
 _NOTHING: Mapping[str, Any] = MappingProxyType({})
-_NO_TAGS: Mapping[str, TagValue] = MappingProxyType({})
-_TEXTS = frozenset((*PROMPT_TEXT, *COMPLETION_TEXT))
+_BODY = re.compile(r'"choices"\s*:|^\s*\{\s*"error"\s*:\s*\{')
 _COLUMNS = frozenset((*COMPLETION_IDS, *COMPLETION_TEXT, *MESSAGES))
 
 
@@ -44,9 +50,7 @@ def entries_of(
 def _framed(source: OpenSource) -> Iterator[Placed]:
     for item in framed(source):
         if isinstance(item, JsonDocument):
-            parts = unwrapped(item) if is_wrapped(item.value) else (item,)
-            for part in parts:
-                yield part if isinstance(part, tuple) else _entry(part)
+            yield from _entries(item)
         elif isinstance(item, TextDocument) and _is_csv(item):
             yield from _csv(item)
         elif isinstance(item, tuple) and isinstance(item[1], (BadRecord, NoMetrics)):
@@ -54,6 +58,22 @@ def _framed(source: OpenSource) -> Iterator[Placed]:
         else:
             place = Place(source.name) if isinstance(item, tuple) else item.place
             yield place, BadRecord("no log of answers; docs/replay.md lists what is read")
+
+
+def _entries(document: JsonDocument) -> Iterator[Placed]:
+    value = document.value
+    wrapped = is_wrapped(value) and not _is_answer(value)
+    for part in unwrapped(document) if wrapped else (document,):
+        yield part if isinstance(part, tuple) else _entry(part)
+
+
+def _is_answer(value: Mapping[str, Any]) -> bool:
+    """Whether a `response` is what the model said, be it JSON or not, and no body around that."""
+    if first_of(value, COMPLETION_IDS) is not None:
+        return True
+    said = first_of(value, COMPLETION_TEXT)
+    asked = first_of(value, (*PROMPT_TEXT, *MESSAGES))
+    return isinstance(said, str) and asked is not None and not _BODY.search(said)
 
 
 def _entry(document: object) -> Placed:
@@ -89,17 +109,25 @@ def _csv(document: TextDocument) -> Iterator[Placed]:
         if row.get(None) is not None:
             yield place, BadRecord("more cells than columns")
             continue
-        yield Entry(place, {n: _cell(n, v) for n, v in row.items() if v}, _NOTHING, _NO_TAGS)
+        yield from _entries(JsonDocument(place, {n: _cell(n, v) for n, v in row.items() if v}))
 
 
 def _cell(column: str, text: str) -> Any:
-    """Return the list or number that a cell holds, else its text."""
-    if text[:1] in ("[{" if column in _TEXTS else "[{-0123456789"):
-        try:
-            return decoded(text)
-        except NotJson:
-            return text
-    return text
+    """Return the list or number that a cell holds, else its text.
+
+    What was said is text, also where it is JSON; what was asked may be a list of messages.
+    """
+    beginnings = "[" if column in PROMPT_TEXT else "[{-0123456789"
+    if column in COMPLETION_TEXT or text[:1] not in beginnings:
+        return text
+    try:
+        value = decoded(text)
+    except NotJson:
+        return text
+    if column not in PROMPT_TEXT:
+        return value
+    messages = bool(value) and all(isinstance(each, dict) for each in value)
+    return value if messages else text
 
 
 def _parquet(source: OpenSource) -> Iterator[Placed]:
@@ -118,7 +146,7 @@ def _parquet(source: OpenSource) -> Iterator[Placed]:
                 for row in some:
                     number += 1
                     told = {n: v for n, v in zip(names, row, strict=True) if v is not None}
-                    yield Entry(Place(source.name, number), told, _NOTHING, _NO_TAGS)
+                    yield from _entries(JsonDocument(Place(source.name, number), told))
         except duckdb.Error as error:
             cause = str(error).partition("\n")[0]
             yield Place(source.name), BadRecord(f"no readable Parquet file ({cause})")

@@ -21,6 +21,8 @@ MESSAGES = ("messages", "conversations", "conversation")
 
 MOST_TOKENS = 1 << 21
 """Tokens of one answer and its prompt: beyond it no server goes, and a log must be broken."""
+_MOST_LIMIT = 1 << 31
+"""Tokens from which on a limit is none."""
 _FEWEST_REPEATED = 4
 """Tokens of a prompt that no completion begins with by chance."""
 
@@ -61,6 +63,9 @@ def token_ids(ids: object, what: str) -> TokenIds:
     if array.ndim != 1 or array.dtype.kind != "i":
         raise Unusable(f"the {what} is no list of whole numbers")
     low, high = int(array.min()), int(array.max())
+    # NumPy takes true for 1 where other ids stand beside it.
+    if low <= 1 and bool in map(type, ids):
+        raise Unusable(f"the {what} is no list of whole numbers")
     if low < 0 or high > np.iinfo(np.int32).max:
         wrong = low if low < 0 else high
         raise Unusable(f"the {what} holds the id {wrong}; expected 0 to 2^31 - 1")
@@ -91,7 +96,7 @@ def logged(
             "the completion begins with its whole prompt; log only what was generated after it"
         )
     limit = first_of(told, _LIMITS)
-    if type(limit) is not int or limit < len(completion):
+    if type(limit) is not int or not len(completion) <= limit < _MOST_LIMIT:
         limit = len(completion) if finish_reason == "length" else None
     return LoggedAnswer(
         prompt=prompt,
@@ -134,11 +139,11 @@ def _repeats_prompt(prompt: TokenIds, completion: TokenIds) -> bool:
 def _time_of(value: object) -> float | None:
     if isinstance(value, bool):
         return None
-    if isinstance(value, (int, float)):
-        return float(value)
-    if isinstance(value, datetime):
-        return value.timestamp()
     try:
+        if isinstance(value, (int, float)):
+            return float(value)
+        if isinstance(value, datetime):
+            return value.timestamp()
         return datetime.fromisoformat(str(value)).timestamp()
     except (ValueError, OverflowError):
         return None

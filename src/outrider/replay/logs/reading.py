@@ -52,13 +52,14 @@ class LogReader:
             if reason := self._other_tokenizer(entry):
                 yield BadRecord(reason)
                 return
-            found = self.forced or self._format_of(entry)
+            found = self._format_of(entry)
             if found is None and (entry.value.get("error") or entry.value.get("object") == "error"):
                 yield NoMetrics("an error in place of an answer")
                 return
             if found is None:
                 names = ", ".join(map(repr, entry.value))[:_MOST_SHOWN]
-                yield BadRecord(f"no answer in an object with {names or 'nothing'}")
+                kind = "answer" if self.forced is None else f"{self.forced.name} answer"
+                yield BadRecord(f"no {kind} in an object with {names or 'nothing'}")
                 return
             for each in found.answers(entry, self.encoder):
                 yield self._within_vocabulary(each)
@@ -67,13 +68,15 @@ class LogReader:
             yield BadRecord(f"unexpected content ({cause})")
 
     def _format_of(self, entry: Entry) -> LogFormat | None:
+        if self.forced is not None:
+            return self.forced if self.forced.recognises(entry) else None
         if self._last is None or not self._last.recognises(entry):
             self._last = next((each for each in FORMATS if each.recognises(entry)), None)
         return self._last
 
     def _other_tokenizer(self, entry: Entry) -> str | None:
         named = entry.value.get("tokenizer")
-        if not isinstance(named, str):
+        if not isinstance(named, str) or not named:
             return None
         if self.tokenizer is None:
             self.tokenizer = named

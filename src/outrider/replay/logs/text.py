@@ -16,6 +16,7 @@ from outrider.replay.logs.fields import (
     bad,
     first_of,
     logged,
+    text_of,
 )
 from outrider.replay.logs.text_encoder import TextEncoder
 
@@ -63,7 +64,11 @@ def encoded_prompt(prompt: object, encoder: TextEncoder) -> TokenIds:
     if isinstance(prompt, str):
         return as_ids(encoder.encode(prompt))
     if isinstance(prompt, list) and prompt and all(isinstance(each, dict) for each in prompt):
-        return as_ids(encoder.encode_chat(prompt))
+        # Most templates take texts alone, and none takes a message without content.
+        messages = [{**each, "content": text_of(each.get("content"))} for each in prompt]
+        return as_ids(encoder.encode_chat(messages))
+    if prompt == []:
+        raise Unusable("no message stands before the answer")
     raise Unusable("the prompt is neither text nor messages")
 
 

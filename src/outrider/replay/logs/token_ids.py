@@ -23,7 +23,7 @@ class TokenIdFormat:
 
     def recognises(self, entry: Entry) -> bool:
         """Whether a completion is there in ids."""
-        return "choices" not in entry.value and first_of(entry.value, COMPLETION_IDS) is not None
+        return first_of(entry.value, COMPLETION_IDS) is not None
 
     def answers(self, entry: Entry, encoder: TextEncoder | None) -> Iterator[Logged]:  # noqa: ARG002
         """Yield the one answer."""

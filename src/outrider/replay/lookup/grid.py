@@ -82,5 +82,5 @@ def numbers(option: str, text: str, *, most: float) -> tuple[float, ...]:
                 f"numbers from 0 to {most:g}",
                 "correct it",
             )
-        found.append(number)
+        found.append(number + 0.0)  # which makes 0 of -0
     return tuple(dict.fromkeys(found))

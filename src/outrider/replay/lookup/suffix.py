@@ -35,10 +35,17 @@ class SuffixSetting:
         """The method, and what is not as vLLM has it by default."""
         ours, default = self.settings, SuffixSettings()
         cached = ours.max_cached_requests
+        factor, chance = _plain(ours.max_spec_factor), _plain(ours.min_token_prob)
         told = (
             (f"depth {ours.max_tree_depth}", ours.max_tree_depth != default.max_tree_depth),
-            (f"factor {ours.max_spec_factor:g}", ours.max_spec_factor != default.max_spec_factor),
-            (f"chance {ours.min_token_prob:g}", ours.min_token_prob != default.min_token_prob),
+            (
+                f"factor {factor}",
+                ours.max_spec_factor != default.max_spec_factor,
+            ),
+            (
+                f"chance {chance}",
+                ours.min_token_prob != default.min_token_prob,
+            ),
             (
                 f"{cached} cached" if cached else "own text only",
                 cached != default.max_cached_requests,
@@ -133,6 +140,11 @@ class SuffixPass:
             found.available[:, start:end],
         ):
             (own if full == _OWN else others).grow()
+
+
+def _plain(number: float) -> str:
+    """All of its digits, since a name is what tells settings apart."""
+    return str(number).removesuffix(".0")
 
 
 def suffix_settings(grid: Grid) -> Iterator[SuffixSetting]:

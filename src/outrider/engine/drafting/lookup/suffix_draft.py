@@ -114,7 +114,8 @@ def _match_of_all(forest: Forest, shared: int, root: int, history: NDArray[np.in
         if _descend(forest, root, history, longest + 1)[0] < 0:
             break
         longest += 1
-    return longest
+    # Without a prompt the answer is the whole history, which is never matched as a whole.
+    return min(longest, length - 1)
 
 
 @compiled(within=True)

@@ -32,8 +32,8 @@ class SettingAtK:
 class SegmentChoice:
     """The best that was found for one segment, "" for all answers, and whether it pays.
 
-    `pays` is None without a step cost. It is False unless the whole interval of the speed-up is
-    above 1 and the gain is no tie: off is simpler.
+    `pays` is None without a step cost, unless nothing is gained at all. It is False unless the
+    whole interval of the speed-up is above 1 and the gain is no tie: off is simpler.
     """
 
     segment: str

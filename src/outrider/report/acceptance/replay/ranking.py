@@ -98,10 +98,13 @@ class _Weighing:
 
     def choice(self, segment: str, ranked: Sequence[_Candidate]) -> SegmentChoice:
         # A gain that is a tie goes to the smaller K, whichever setting has it.
-        best = self.described(_smallest_of_the_best(ranked))
+        most = _smallest_of_the_best(ranked)
+        best = self.described(most)
         gain = best.speed_up
         if gain is None or gain.value is None:
-            return SegmentChoice(segment, best, None)
+            # Where no drafted token was accepted, no cost of a step can make it pay.
+            gains = most.totals.count("accepted") > 0
+            return SegmentChoice(segment, best, None if gains else False)
         low = gain.value if gain.interval is None else gain.interval.low
         return SegmentChoice(segment, best, low > 1 and gain.value > 1 + TIE)
 
@@ -111,13 +114,14 @@ class _Weighing:
         def figures(sums: FloatArray) -> dict[str, FloatArray]:
             steps, decode = _column(totals, sums, "steps"), _column(totals, sums, "decode_steps")
             accepted = _column(totals, sums, "accepted")
-            return {
-                "tokens per step": _decoded(totals, sums) / decode,
-                "mean": 1 + accepted / steps,
-                "coverage": steps / decode,
-                "rate": accepted / _column(totals, sums, "drafted"),
-                **self._speeds(totals, sums),
-            }
+            with np.errstate(divide="ignore", invalid="ignore"):
+                return {
+                    "tokens per step": _decoded(totals, sums) / decode,
+                    "mean": 1 + accepted / steps,
+                    "coverage": steps / decode,
+                    "rate": accepted / _column(totals, sums, "drafted"),
+                    **self._speeds(totals, sums),
+                }
 
         names = figures(totals.sums)
         found = estimate(

@@ -18,6 +18,11 @@ def verdict_of(findings: ReplayFindings) -> str:
         f"{tokens} tokens per decode step over {counted(best.answers, 'answer')}, where"
         f" {percent(best.coverage.value)} % of the steps had a draft"
     )
+    if choice.pays is False and best.speed_up is None:
+        return (
+            "Nothing is gained, so leave speculation off: no drafted token of the best,"
+            f" {named}, was accepted; {facts}."
+        )
     if choice.pays is None or best.speed_up is None:
         return (
             f"Most is gained with {named}: {facts}. Whether that pays depends on what a step costs:"
