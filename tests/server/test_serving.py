@@ -15,7 +15,7 @@ from tests.server.models import served_model
 from outrider.engine.models.store import locate_model
 from outrider.engine.scheduling.limits import Limits
 from outrider.engine.tokenizer import Tokenizer
-from outrider.errors import InvalidSetting, NotEnoughMemory
+from outrider.errors import InvalidSetting, NotEnoughMemory, UnknownModel
 from outrider.server.service.building import EngineSettings, build_engine
 from outrider.server.serving import open_draft, read_chat_template
 from outrider.server.speculation.opened_draft import ModelToPair
@@ -117,6 +117,15 @@ def test_the_memory_for_caches_is_shared_by_target_and_draft(tiny_model: Path) -
     both = build_engine(files, small, resolved, draft=draft, model_name="tiny")
     assert (alone.cache_tokens, both.cache_tokens) == (512, 256)
     assert alone.cache_bytes == both.cache_bytes == 2**19
+
+
+def test_a_draft_model_that_is_not_there_is_told_as_the_draft_model(tiny_model: Path) -> None:
+    speculation = read_speculative_config('{"model": "./nowhere", "num_speculative_tokens": 3}')
+    assert speculation is not None
+    resolved = resolve(speculation, TargetFacts(model="tiny"))
+    side = ModelToPair("tiny", tiny_model, Tokenizer(tiny_model))
+    with pytest.raises(UnknownModel, match=r"^the draft model '\./nowhere' does not exist; expected"):
+        open_draft(resolved, side, tiny_model, say=print)
 
 
 def test_text_is_never_half_a_character(plain: httpx2.Client) -> None:

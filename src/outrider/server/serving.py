@@ -11,7 +11,7 @@ from outrider.engine.models.source import open_weights
 from outrider.engine.models.store import ModelFiles, cache_directory, locate_model
 from outrider.engine.tokenizer import Tokenizer
 from outrider.engine.tokenizer_cache import kept_folder
-from outrider.errors import InvalidSetting, InvalidWorkload
+from outrider.errors import InvalidSetting, InvalidWorkload, UnknownModel
 from outrider.server.api.api import Api
 from outrider.server.api.app import create_app
 from outrider.server.api.model import ServedModel, fresh_seeds
@@ -82,7 +82,10 @@ def open_draft(
     method = speculation.drafting
     if not isinstance(method, DraftModelMethod):
         return None
-    files = locate_model(method.checkpoint, cache_dir=cache_dir, report=say)
+    try:
+        files = locate_model(method.checkpoint, cache_dir=cache_dir, report=say)
+    except UnknownModel as error:
+        raise UnknownModel(f"the draft model {error.seen}", error.expected, error.remedy) from error
     tokenizer = Tokenizer(files.path, kept=kept_folder(cache_dir, files.sha256))
     draft = ModelToPair(method.checkpoint, files.path, tokenizer)
     return OpenedDraft.of(method, target, draft, say=lambda line: say(f"speculation: {line}"))

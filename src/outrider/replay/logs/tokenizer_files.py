@@ -8,6 +8,7 @@ from outrider.errors import CorruptFile, InvalidSetting
 from outrider.replay.logs.text_encoder import TextEncoder
 
 _FILE = "tokenizer.json"
+_GGUF = b"GGUF"
 _WITH_TEMPLATE = "tokenizer_config.json"
 
 
@@ -77,6 +78,13 @@ def read_text_encoder(name: str) -> TextEncoder:
     if path.name == _FILE and (path.parent / _WITH_TEMPLATE).is_file() and path.is_file():
         return ModelTokenizer(str(path.parent))
     if path.is_file():
+        with path.open("rb") as file:
+            if file.read(4) == _GGUF:
+                raise InvalidSetting(
+                    f"--tokenizer {name}, which is GGUF",
+                    "a tokenizer.json, a model's folder or a hub id",
+                    "take that of the model that the file was made from",
+                )
         return BareTokenizer(path)
     if path.suffix == ".json" or (path.is_absolute() and not path.exists()):
         raise InvalidSetting(

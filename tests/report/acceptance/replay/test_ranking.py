@@ -71,7 +71,7 @@ def test_without_a_cost_the_most_tokens_per_decode_step_are_best_and_nothing_is_
     assert best.mean_acceptance_length.value == pytest.approx(1 + 11 / 5)
     assert best.speed_up is None
     assert findings.replayed_k == (1, 4)
-    assert findings.flags is not None
+    assert findings.choice.flags is not None
     assert "give --step-cost" in verdict_of(findings)
 
 
@@ -92,7 +92,7 @@ def test_a_costly_draft_makes_the_smaller_k_the_best() -> None:
 def test_only_a_gain_that_is_no_tie_pays(cost: str, pays: bool) -> None:
     findings = found({("lookup", 4, "a"): FOUR}, cost)
     assert findings.choice.pays is pays
-    assert (findings.flags is not None) is pays
+    assert (findings.choice.flags is not None) is pays
     assert ("None pays" in verdict_of(findings)) is not pays
 
 
@@ -117,6 +117,9 @@ def test_each_segment_has_its_own_best() -> None:
         ("kind b", 1, True),
     ]
     assert findings.choice.best.answers == 24
+    for each in findings.segments:
+        assert each.flags is not None
+        assert f'"num_speculative_tokens":{each.best.k}' in each.flags
 
 
 def test_one_segment_is_no_table() -> None:

@@ -33,12 +33,14 @@ class SegmentChoice:
     """The best that was found for one segment, "" for all answers, and whether it pays.
 
     `pays` is None without a step cost, unless nothing is gained at all. It is False unless the
-    whole interval of the speed-up is above 1 and the gain is no tie: off is simpler.
+    whole interval of the speed-up is above 1 and the gain is no tie: off is simpler. `flags` are
+    the server's flags for the best, None where it does not pay.
     """
 
     segment: str
     best: SettingAtK
     pays: bool | None
+    flags: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,8 +49,8 @@ class ReplayFindings:
 
     The best K is the smallest that is within 2 % of the fastest; without a step cost, of the most
     tokens per decode step. `choice` is of all answers, and `segments` are those by segment, empty
-    where there is but one. `replayed_k` are all K that were replayed. `flags` are the server's
-    flags for the choice, None where it does not pay; `caveats` say how far the figures hold.
+    where there is but one. `replayed_k` are all K that were replayed; `caveats` say how far the
+    figures hold.
     """
 
     settings: tuple[SettingAtK, ...]
@@ -56,5 +58,4 @@ class ReplayFindings:
     segments: tuple[SegmentChoice, ...]
     replayed_k: tuple[int, ...]
     relative: bool | None
-    flags: str | None
     caveats: tuple[str, ...]

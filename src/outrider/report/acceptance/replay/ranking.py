@@ -52,7 +52,7 @@ def find_replay(
 
     None where nothing was replayed. The same sums and seed always give the same figures.
     """
-    weighing = _Weighing(step_cost, seed)
+    weighing = _Weighing(step_cost, server_keys, seed)
     grouping = Grouping(collection)
     ranked = weighing.ranked(grouping.by(()))
     if not ranked:
@@ -62,15 +62,12 @@ def find_replay(
     for key, totals in grouping.by(by).items() if by else ():
         parts.setdefault(_segment_name(key, by), {})[key] = totals
     segments = tuple(weighing.choice(name, weighing.ranked(of)) for name, of in parts.items())
-    best = choice.best
-    flags = speculative_flags(best.method, best.k, server_keys[best.setting])
     return ReplayFindings(
         settings=tuple(weighing.described(each) for each in ranked),
         choice=choice,
         segments=segments if len(segments) > 1 else (),
         replayed_k=tuple(sorted({key[2] for key in collection.cells})),
         relative=None if step_cost is None else step_cost.relative,
-        flags=None if choice.pays is False else shlex.join(flags),
         caveats=tuple(caveats),
     )
 
@@ -78,6 +75,7 @@ def find_replay(
 @dataclass(frozen=True, slots=True)
 class _Weighing:
     step_cost: StepCost | None
+    server_keys: ServerKeys
     seed: int
 
     def ranked(self, groups: Mapping[SegmentKey, Totals]) -> list[_Candidate]:
@@ -100,13 +98,9 @@ class _Weighing:
         # A gain that is a tie goes to the smaller K, whichever setting has it.
         most = _smallest_of_the_best(ranked)
         best = self.described(most)
-        gain = best.speed_up
-        if gain is None or gain.value is None:
-            # Where no drafted token was accepted, no cost of a step can make it pay.
-            gains = most.totals.count("accepted") > 0
-            return SegmentChoice(segment, best, None if gains else False)
-        low = gain.value if gain.interval is None else gain.interval.low
-        return SegmentChoice(segment, best, low > 1 and gain.value > 1 + TIE)
+        pays = _pays(most, best)
+        flags = speculative_flags(best.method, best.k, self.server_keys[best.setting])
+        return SegmentChoice(segment, best, pays, None if pays is False else shlex.join(flags))
 
     def described(self, candidate: _Candidate) -> SettingAtK:
         totals = candidate.totals
@@ -168,6 +162,15 @@ class _Weighing:
         speed = _decoded(totals, sums) / (steps * cost + undrafted * plain)
         scale = 1 if self.step_cost.relative else 1e3
         return {"speed": scale * speed, "speed-up": plain * speed}
+
+
+def _pays(candidate: _Candidate, best: SettingAtK) -> bool | None:
+    gain = best.speed_up
+    if gain is None or gain.value is None:
+        # Where no drafted token was accepted, no cost of a step can make it pay.
+        return None if candidate.totals.count("accepted") > 0 else False
+    low = gain.value if gain.interval is None else gain.interval.low
+    return low > 1 and gain.value > 1 + TIE
 
 
 def _smallest_of_the_best(candidates: Sequence[_Candidate]) -> _Candidate:

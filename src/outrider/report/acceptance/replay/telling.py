@@ -87,10 +87,8 @@ def segment_row(findings: ReplayFindings, choice: SegmentChoice) -> tuple[str, .
 
 def deployment_of(findings: ReplayFindings) -> str:
     """Return the line that says which flags the choice needs, "" where it does not pay."""
-    if findings.flags is None:
-        return ""
-    best = findings.choice.best
-    return f"To serve {best.setting} at K = {best.k}: {findings.flags}"
+    best, flags = findings.choice.best, findings.choice.flags
+    return "" if flags is None else f"To serve {best.setting} at K = {best.k}: {flags}"
 
 
 def _mean(each: SettingAtK) -> str:
