@@ -124,7 +124,8 @@ def test_a_draft_model_that_is_not_there_is_told_as_the_draft_model(tiny_model: 
     assert speculation is not None
     resolved = resolve(speculation, TargetFacts(model="tiny"))
     side = ModelToPair("tiny", tiny_model, Tokenizer(tiny_model))
-    with pytest.raises(UnknownModel, match=r"^the draft model '\./nowhere' does not exist; expected"):
+    told = r"^the draft model '\./nowhere' does not exist; expected"
+    with pytest.raises(UnknownModel, match=told):
         open_draft(resolved, side, tiny_model, say=print)
 
 
