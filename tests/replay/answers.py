@@ -28,10 +28,10 @@ def answer_of(
 
 
 def steps_by_the_drafter(
-    answer: LoggedAnswer, k: int, shortest: int, longest: int, tie: TieRule
+    answer: LoggedAnswer, k: int, shortest: int, longest: int, tie: TieRule, *, fill: bool = False
 ) -> list[tuple[int, int]]:
     """(drafted, accepted) of each decode step, asking the engine's drafter before each."""
-    drafter = NgramDrafter(k, shortest, longest, tie)
+    drafter = NgramDrafter(k, shortest, longest, tie, fill=fill)
     completion = [int(token) for token in answer.completion]
     room = len(completion) + k + 1 if answer.max_tokens is None else answer.max_tokens
     running = Running(

@@ -50,6 +50,10 @@ def replay(
     ngram_tie: Annotated[
         str, typer.Option(help="Which of several matches counts: recent, earliest, or both.")
     ] = "recent",
+    ngram_fill: Annotated[
+        bool,
+        typer.Option("--ngram-fill", help="Also with drafts filled up to K with the last token."),
+    ] = False,
     suffix_decoding_max_tree_depth: Annotated[
         str, typer.Option(help="Longest substrings that its trees hold.")
     ] = "24",
@@ -109,6 +113,7 @@ def replay(
         prompt_lookup_min=whole_numbers("--prompt-lookup-min", prompt_lookup_min),
         prompt_lookup_max=whole_numbers("--prompt-lookup-max", prompt_lookup_max),
         ngram_tie=chosen("--ngram-tie", ngram_tie, ("recent", "earliest")),
+        ngram_fill=ngram_fill,
         max_tree_depth=whole_numbers(
             "--suffix-decoding-max-tree-depth", suffix_decoding_max_tree_depth
         ),

@@ -16,7 +16,7 @@ CHOSEN_HERE = (
 )
 RUNNERS = (
     "Of several matches vLLM's V2 runner takes the most recent, and fills every draft up to K; its"
-    " V1 runner takes the earliest and fills nothing (--ngram-tie)."
+    " V1 runner takes the earliest and fills nothing (--ngram-tie, --ngram-fill)."
 )
 
 

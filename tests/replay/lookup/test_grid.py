@@ -52,6 +52,11 @@ def test_a_grid_is_every_combination_with_lengths_in_order() -> None:
     ]
 
 
+def test_filled_drafts_are_compared_with_those_that_are_not() -> None:
+    names = [each.name for each in lookup_settings(["ngram"], Grid(ngram_fill=True))]
+    assert names == ["ngram 2–5 recent", "ngram 2–5 recent filled"]
+
+
 def test_lengths_that_are_never_in_order_are_refused() -> None:
     with pytest.raises(InvalidSetting, match="--prompt-lookup-min 4 above --prompt-lookup-max 3"):
         lookup_settings(["ngram"], Grid(prompt_lookup_min=(4,), prompt_lookup_max=(3,)))

@@ -17,10 +17,16 @@ TIES: tuple[TieRule, ...] = ("recent", "earliest")
 
 
 def tallied(
-    answers: list[LoggedAnswer], ks: tuple[int, ...], shortest: int, longest: int, tie: TieRule
+    answers: list[LoggedAnswer],
+    ks: tuple[int, ...],
+    shortest: int,
+    longest: int,
+    tie: TieRule,
+    *,
+    fill: bool = False,
 ) -> list[Tally]:
     batch = AnswerBatch.of(answers)
-    runs = NgramPass(shortest, longest, tie).runs(batch, ks)
+    runs = NgramPass(shortest, longest, tie, fill).runs(batch, ks)
     return [tally(batch, runs, place, k) for place, k in enumerate(ks)]
 
 
@@ -30,17 +36,17 @@ def tallied(
     shortest=st.integers(1, 4),
     more=st.integers(0, 3),
     tie=st.sampled_from(TIES),
+    fill=st.booleans(),
 )
 def test_every_k_counts_the_very_steps_that_the_engines_drafter_would_make(
-    log: list[LoggedAnswer], shortest: int, more: int, tie: TieRule
+    log: list[LoggedAnswer], shortest: int, more: int, tie: TieRule, fill: bool
 ) -> None:
     ks = (1, 3, 16)
-    told = tallied(log, ks, shortest, shortest + more, tie)
-    for each in told:
+    longest = shortest + more
+    for each in tallied(log, ks, shortest, longest, tie, fill=fill):
         for place, answer in enumerate(log):
-            check_counts(
-                each, place, steps_by_the_drafter(answer, each.k, shortest, shortest + more, tie)
-            )
+            made = steps_by_the_drafter(answer, each.k, shortest, longest, tie, fill=fill)
+            check_counts(each, place, made)
 
 
 @pytest.mark.parametrize("tie", TIES)

@@ -15,11 +15,15 @@ _SUFFIX = SuffixSettings()
 
 @dataclass(frozen=True, slots=True)
 class Grid:
-    """The values of each option, at least one, in the order in which they were typed."""
+    """The values of each option, at least one, in the order in which they were typed.
+
+    `ngram_fill` and `warm_cache` add a setting to each, to compare it with.
+    """
 
     prompt_lookup_min: tuple[int, ...] = (2,)
     prompt_lookup_max: tuple[int, ...] = (5,)
     ngram_tie: tuple[str, ...] = ("recent",)
+    ngram_fill: bool = False
     max_tree_depth: tuple[int, ...] = (_SUFFIX.max_tree_depth,)
     max_cached_requests: tuple[int, ...] = (_SUFFIX.max_cached_requests,)
     max_spec_factor: tuple[float, ...] = (_SUFFIX.max_spec_factor,)

@@ -35,15 +35,17 @@ class NgramPass:
     prompt_lookup_min: int
     prompt_lookup_max: int
     tie: TieRule
+    fill: bool = False
 
     @property
     def name(self) -> str:
-        """Its n-gram lengths and tie rule, as in "ngram 2–5 recent"."""
-        return f"ngram {self.prompt_lookup_min}–{self.prompt_lookup_max} {self.tie}"
+        """Its lengths and tie rule, as in "ngram 2–5 recent", and whether it fills drafts."""
+        told = f"ngram {self.prompt_lookup_min}–{self.prompt_lookup_max} {self.tie}"
+        return f"{told} filled" if self.fill else told
 
     @property
     def server_keys(self) -> Mapping[str, int | float | str]:
-        """Both n-gram lengths; which of several matches counts is the server's own choice."""
+        """Both n-gram lengths; the tie rule and filling are the server's own choice."""
         return {
             "prompt_lookup_min": self.prompt_lookup_min,
             "prompt_lookup_max": self.prompt_lookup_max,
@@ -66,6 +68,7 @@ class NgramPass:
             self.prompt_lookup_min,
             self.prompt_lookup_max,
             self.tie == "earliest",
+            self.fill,
             max(ks),
             np.empty((sizes, 1 << bits, 2), np.int32),
             matching[0],
@@ -87,6 +90,7 @@ def _scan_all(
     shortest: int,
     longest: int,
     earliest: bool,
+    fill: bool,
     most: int,
     tables: NDArray[np.int32],
     matching: NDArray[np.uint8],
@@ -107,6 +111,7 @@ def _scan_all(
             shortest,
             longest,
             earliest,
+            fill,
             most,
             tables,
             np.uint64(64 - bits),
@@ -122,6 +127,7 @@ def _scan(  # noqa: C901  one loop over the text
     shortest: int,
     longest: int,
     earliest: bool,
+    fill: bool,
     most: int,
     tables: NDArray[np.int32],
     shift: np.uint64,
@@ -165,15 +171,16 @@ def _scan(  # noqa: C901  one loop over the text
             table[slot, 1] = last + 1
             match = first if earliest else recent
             shorter = first
-        if last < prompt_tokens or match == last:
+        if last < prompt_tokens:
             continue
-        drafted = min(most, last - int(match))
+        found = min(most, last - int(match))
+        drafted = most if fill else found
         accepted = 0
-        while (
-            accepted < drafted
-            and last + 1 + accepted < tokens.size
-            and tokens[match + 1 + accepted] == tokens[last + 1 + accepted]
-        ):
+        while accepted < drafted and last + 1 + accepted < tokens.size:
+            # Beyond what was found, a filled draft says the last token over and over.
+            token = tokens[match + 1 + accepted] if accepted < found else tokens[last]
+            if token != tokens[last + 1 + accepted]:
+                break
             accepted += 1
         matching[last + 1] = accepted
         available[last + 1] = drafted
@@ -196,4 +203,7 @@ def ngram_settings(grid: Grid) -> Iterator[NgramPass]:
         )
     for shortest, longest in lengths:
         for tie in grid.ngram_tie:
-            yield NgramPass(shortest, longest, "earliest" if tie == "earliest" else "recent")
+            for fill in (False, True) if grid.ngram_fill else (False,):
+                yield NgramPass(
+                    shortest, longest, "earliest" if tie == "earliest" else "recent", fill
+                )
