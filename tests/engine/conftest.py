@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator
 from functools import cache
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -43,8 +44,20 @@ def checkpoint(tmp_path_factory: pytest.TempPathFactory) -> Callable[..., Path]:
 
 @pytest.fixture(scope="session")
 def reference() -> Callable[..., torch.Tensor]:
-    """Logits [T, V] of a folder's model after each of T tokens, as transformers computes them."""
-    from transformers import AutoModelForCausalLM  # noqa: PLC0415  takes seconds
+    """Logits [T, V] of a folder's model after each of T tokens, as transformers computes them.
+
+    Where `cached` is given, keys and values are rounded to that type.
+    """
+    from transformers import AutoModelForCausalLM, DynamicCache  # noqa: PLC0415  takes seconds
+
+    class RoundingCache(DynamicCache):  # type: ignore[misc]
+        def __init__(self, cached: torch.dtype) -> None:
+            super().__init__()
+            self.cached = cached
+
+        def update(self, keys: Any, values: Any, layer: int, *args: Any, **how: Any) -> Any:
+            rounded = (each.to(self.cached).to(each.dtype) for each in (keys, values))
+            return super().update(*rounded, layer, *args, **how)
 
     @cache
     def load(folder: Path, dtype: torch.dtype) -> Any:
@@ -52,9 +65,17 @@ def reference() -> Callable[..., torch.Tensor]:
 
     @torch.inference_mode()
     def logits(
-        folder: Path, token_ids: list[int], dtype: torch.dtype = torch.float32
+        folder: Path,
+        token_ids: list[int],
+        dtype: torch.dtype = torch.float32,
+        cached: torch.dtype | None = None,
     ) -> torch.Tensor:
-        result: torch.Tensor = load(folder, dtype)(torch.tensor([token_ids])).logits[0].float()
+        model, tokens = load(folder, dtype), torch.tensor([token_ids])
+        # The name until transformers 5.10 or so, and the one since.
+        named = signature(model.forward).parameters
+        name = "cache" if "cache" in named else "past_key_values"
+        held = {} if cached is None else {name: RoundingCache(cached)}
+        result: torch.Tensor = model(tokens, **held).logits[0].float()
         return result
 
     return logits

@@ -10,7 +10,8 @@ from tests.engine.kernels.arrays import random
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.formats.tiles import DEPTH, PARTS, BFloat16Tiles, tiles_available
 from outrider.engine.kernels.panel import pack
-from outrider.engine.kernels.tile_product import in_parts, tile_product
+from outrider.engine.kernels.products import panel_product
+from outrider.engine.kernels.tile_product import in_parts
 
 pytestmark = pytest.mark.skipif(not tiles_available(), reason="this CPU has no tile registers")
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -21,7 +22,7 @@ def product(weight: torch.Tensor, x: Array) -> Array:
     out = np.empty((len(x), len(packed) * PANEL), np.float32)
     parts = in_parts(x, np.empty(PARTS * len(x) * (x.shape[1] + DEPTH), np.uint16))
     for p, panel in enumerate(packed):
-        tile_product(panel, parts, out, p * PANEL)
+        panel_product(panel, parts, out, p * PANEL)
     return out
 
 

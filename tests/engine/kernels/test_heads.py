@@ -5,8 +5,7 @@ import torch
 from tests.engine.kernels.arrays import random
 from torch.nn import functional
 
-from outrider.engine.kernels.arguments import SPAN, Cache
-from outrider.engine.kernels.heads import prepare_heads, rotate, store_heads
+from outrider.engine.kernels.heads import prepare_heads, rotate
 
 KV_HEADS, QUERIES, SIZE = 2, 4, 8
 EPSILON: Any = np.float32(1e-3)
@@ -47,15 +46,3 @@ def test_the_bias_comes_first_and_the_norms_before_the_turn() -> None:
     prepare_heads(heads, KV_HEADS, (bias, *norms), EPSILON, TURN)
     expected = np.vstack([turned(query), turned(key), biased[6:]])
     np.testing.assert_allclose(heads, expected, atol=1e-5)
-
-
-def test_keys_and_values_are_cached_in_the_block_of_their_position_and_nowhere_else() -> None:
-    heads = random(QUERIES + 2 * KV_HEADS, SIZE)
-    keys = np.full((3, KV_HEADS, SIZE, SPAN), -1, np.float32)
-    values = np.full((3, KV_HEADS, SPAN, SIZE), -1, np.float32)
-    store_heads(heads, Cache(keys, values), np.array([0, 2]), SPAN + 5)
-    assert np.array_equal(keys[2, :, :, 5], heads[4:6])
-    assert np.array_equal(values[2, :, 5], heads[6:])
-    keys[2, :, :, 5] = values[2, :, 5] = -1
-    assert (keys == -1).all()
-    assert (values == -1).all()

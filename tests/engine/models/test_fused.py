@@ -40,6 +40,16 @@ def load(
     )
 
 
+def assert_near_in_tiles(seen: torch.Tensor, expected: torch.Tensor) -> None:
+    """Hold logits of activations with 16 bits against those of a cache in bfloat16.
+
+    A key that lies halfway between two of its numbers may be rounded to either.
+    """
+    away = (seen - expected).abs()
+    assert away.max() < 3e-2
+    assert away.mean() < 3e-3
+
+
 def random_tokens(count: int, seed: int = 7) -> list[int]:
     tokens: list[int] = np.random.default_rng(seed).integers(0, 199, count).tolist()
     return tokens
@@ -162,22 +172,25 @@ def test_a_context_of_thousands_of_tokens_is_that_of_transformers_and_exact(
     table = np.random.default_rng(1).permutation(blocks).tolist()
     model = load(folder, dtype, threads=2, num_blocks=blocks, max_length=length)
     seen = run(model, tokens, table=table)
-    near = 5e-4 if dtype == "bfloat16" and tiles_available() else 1e-4
-    torch.testing.assert_close(seen, reference(folder, tokens), atol=near, rtol=0)
+    if dtype == "bfloat16" and tiles_available():
+        assert_near_in_tiles(seen, reference(folder, tokens, cached=torch.bfloat16))
+    else:
+        torch.testing.assert_close(seen, reference(folder, tokens), atol=1e-4, rtol=0)
     for start, end in ((length - 1, length), (length - 9, length), (length - 30, length - 3)):
         assert torch.equal(run(model, tokens[start:end], start, table), seen[start:end])
 
 
 @families
 def test_bfloat16_weights_equal_float32_weights_that_were_rounded_to_bfloat16(
-    case: str, checkpoint: Callable[..., Path]
+    case: str, checkpoint: Callable[..., Path], reference: Callable[..., torch.Tensor]
 ) -> None:
     tokens = random_tokens(70)
     exact, rounded = checkpoint(**CASES[case]), checkpoint(**CASES[case], rounded=True)
     seen = run(load(exact, "bfloat16"), tokens)
-    # In tiles activations have 16 bits.
-    near = 5e-4 if tiles_available() else 0.0
-    torch.testing.assert_close(seen, run(load(rounded), tokens), atol=near, rtol=0)
+    if tiles_available():
+        assert_near_in_tiles(seen, reference(rounded, tokens, cached=torch.bfloat16))
+    else:
+        assert torch.equal(seen, run(load(rounded), tokens))
     assert (seen - run(load(exact), tokens)).abs().max() > 5e-3
 
 

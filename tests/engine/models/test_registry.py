@@ -5,6 +5,7 @@ import pytest
 import torch
 from tests.engine.models.configs import config_of
 
+from outrider.engine.kernels.formats.tiles import tiles_available
 from outrider.engine.models.base import Rows
 from outrider.engine.models.eager import EagerDecoder
 from outrider.engine.models.fused import FusedDecoder
@@ -15,7 +16,8 @@ from outrider.engine.models.settings import ModelSettings
 from outrider.errors import CorruptFile, InvalidSetting, NotEnoughMemory
 
 GIB = 2**30
-# 1.25 x 2^30 weights, most of them in the embedding; a token's keys and values take 1 MiB.
+# 1.25 x 2^30 weights, most of them in the embedding; keys and values of a token take 1 MiB in
+# float32.
 LARGE = config_of(
     vocab_size=2**20,
     hidden_size=1024,
@@ -24,7 +26,8 @@ LARGE = config_of(
     head_dim=64,
     tied_embeddings=True,
 )
-
+HELD_GIB = 0.5 if tiles_available() else 1.0
+"""What 1,024 tokens of it take beside bfloat16 weights."""
 
 EACH = [(name, dtype) for name, backend in BACKENDS.items() for dtype in backend.dtypes]
 
@@ -109,9 +112,9 @@ def test_the_room_is_the_only_thing_that_changes_with_it() -> None:
     ("dtype", "sequences", "expected"),
     [
         # 1.25 GiB of weights times 2 or 4 bytes, 8 bytes for each of the 1 GiB of the embedding
-        # to pack it, and 1 GiB for each sequence.
-        ("bfloat16", 1, "11.5 GiB for weights and cache"),
-        ("bfloat16", 4, "14.5 GiB for weights and cache"),
+        # to pack it, and 1 GiB for each sequence, or half as much in tiles.
+        ("bfloat16", 1, f"{10.5 + HELD_GIB:.1f} GiB for weights and cache"),
+        ("bfloat16", 4, f"{10.5 + 4 * HELD_GIB:.1f} GiB for weights and cache"),
         ("float32", 1, "14.0 GiB for weights and cache"),
         # A quarter of the weights in 5 bits, the head in 8.5, the embedding in 16.
         ("int4", 1, "12.2 GiB for weights and cache"),
@@ -129,7 +132,7 @@ def test_too_little_memory_is_told_with_what_is_free_and_what_is_needed(
 
 def test_memory_is_enough_from_the_very_byte_on_that_is_needed() -> None:
     settings = ModelSettings("fused", "bfloat16").with_room(1024)
-    needed = LARGE.parameters * 2 + 8 * LARGE.vocab_size * LARGE.hidden_size + GIB
+    needed = LARGE.parameters * 2 + 8 * LARGE.vocab_size * LARGE.hidden_size + int(HELD_GIB * GIB)
     check_memory(LARGE, settings, needed)
     with pytest.raises(NotEnoughMemory):
         check_memory(LARGE, settings, needed - 1)
@@ -138,7 +141,8 @@ def test_memory_is_enough_from_the_very_byte_on_that_is_needed() -> None:
 @pytest.mark.parametrize(
     ("backend", "dtype", "size", "values", "bytes_per_value"),
     [
-        ("fused", "bfloat16", 64, 64 + 64, 4),
+        ("fused", "bfloat16", 64, 64 + 64, 2 if tiles_available() else 4),
+        ("fused", "int8", 64, 64 + 64, 4),
         ("fused", "float32", 80, 80 + 96, 4),  # values fill panels of 32
         ("torch", "float32", 80, 80 + 80, 4),
         ("torch", "bfloat16", 80, 80 + 80, 2),

@@ -91,12 +91,15 @@ class Rope(NamedTuple):
 
 
 class Cache(NamedTuple):
-    """Keys and values of all blocks, float32; without L where it is that of one layer."""
+    """Keys and values of all blocks, in one of the `CACHE_FORMATS`.
+
+    Without L where it is that of one layer.
+    """
 
     keys: Any
-    """[L, B, G, D, SPAN]"""
+    """[L, B, G, and the shape of a head's keys in a block]"""
     values: Any
-    """[L, B, G, SPAN, D in whole panels]"""
+    """[L, B, G, and the shape of a head's values in a block]"""
 
 
 class Shared(NamedTuple):

@@ -12,10 +12,10 @@ import numpy as np
 
 from outrider.engine.compiling import compiled
 from outrider.engine.kernels.arguments import Cache
-from outrider.engine.kernels.attention import attend
+from outrider.engine.kernels.attention.registry import attend, store_heads
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.gate import gated_product
-from outrider.engine.kernels.heads import prepare_heads, store_heads
+from outrider.engine.kernels.heads import prepare_heads
 from outrider.engine.kernels.norm import add_norm, rms_norm
 from outrider.engine.kernels.products import (
     panel_product,
@@ -25,6 +25,7 @@ from outrider.engine.kernels.products import (
     stored_weight,
 )
 from outrider.engine.kernels.team import finish, take, wait
+from outrider.engine.kernels.waiting import wait_asking
 
 REGIONS_PER_LAYER = 8
 
@@ -60,11 +61,13 @@ def add_branch(
     shared: Any,
     scratch: Any,
     room: Any,
+    following: Any,
 ) -> None:
     """One thread's part of adding `branch_inputs @ panels` to the residual stream, in two regions.
 
     `norm` [H] is that of the product before it is added, of size 0 where the family has none: it
-    needs whole rows, so the product has to be complete.
+    needs whole rows, so the product has to be complete. `following` are the panels that are
+    needed next.
     """
     x, branch = shared.residual, shared.branch
     normed = norm.shape[0] > 0
@@ -78,7 +81,7 @@ def add_branch(
         else:
             add_product(panels[p], inputs, scratch, x, p * PANEL)
         finish(counters, region)
-    wait(counters, region, panels.shape[0])
+    asked = wait_asking(counters, region, panels.shape[0], thread, following, 0)
     if not normed:
         return
     while True:
@@ -87,7 +90,7 @@ def add_branch(
             break
         add_norm(branch[r], norm, epsilon, x[r])
         finish(counters, region + 1)
-    wait(counters, region + 1, x.shape[0])
+    wait_asking(counters, region + 1, x.shape[0], thread, following, asked)
 
 
 @compiled(inline=True)
@@ -108,7 +111,7 @@ def attend_rows(
     """One thread's part of `shared.attended` from the normed rows [R, H], in three regions."""
     heads, positions = shared.heads, batch.positions
     count = heads.shape[0]
-    kv_heads, size = cache.keys.shape[1], cache.keys.shape[2]
+    kv_heads, size = cache.keys.shape[1], 2 * rope.cos.shape[2]
     width = shared.attended.shape[1] + 2 * kv_heads * size
     extras = (layers.qkv_bias[layer], layers.query_norm[layer], layers.key_norm[layer])
     cos, sin = rope.cos[layers.rope[layer]], rope.sin[layers.rope[layer]]
@@ -121,7 +124,8 @@ def attend_rows(
             break
         panel_product(qkv[p], inputs, heads, p * PANEL)
         finish(counters, region)
-    wait(counters, region, qkv.shape[0])
+    following = layers.output[layer]
+    asked = wait_asking(counters, region, qkv.shape[0], thread, following, 0)
 
     while True:
         r = take(counters, region + 1, thread, count)
@@ -130,9 +134,9 @@ def attend_rows(
         row = heads[r][:width].reshape(width // size, size)
         at = positions[r]
         prepare_heads(row, kv_heads, extras, constants.epsilon, (cos[at], sin[at]))
-        store_heads(row, cache, batch.tables[batch.sequences[r]], at)
+        store_heads(cache, row, batch.tables[batch.sequences[r]], at)
         finish(counters, region + 1)
-    wait(counters, region + 1, count)
+    asked = wait_asking(counters, region + 1, count, thread, following, asked)
 
     chunks = batch.chunks.shape[0] - 1
     while True:
@@ -142,20 +146,21 @@ def attend_rows(
         # Chunk after chunk of one cache head, which so stays near.
         g, c = item // chunks, item % chunks
         attend(
+            cache,
             batch.chunks[c],
             batch.chunks[c + 1],
             g,
+            size,
             heads,
             positions,
             batch.tables[batch.sequences[batch.chunks[c]]],
-            cache,
             layers.window[layer],
             constants.attention_scale,
             shared.scratch[thread],
             shared.attended,
         )
         finish(counters, region + 2)
-    wait(counters, region + 2, chunks * kv_heads)
+    wait_asking(counters, region + 2, chunks * kv_heads, thread, following, asked)
 
 
 @compiled(inline=True)
@@ -169,8 +174,12 @@ def activate_rows(
     scratch: Any,
     out: Any,
     room: Any,
+    following: Any,
 ) -> None:
-    """One thread's part of an MLP's first half, from `normed` [R, H] to `out` [R, I]; a region."""
+    """One thread's part of an MLP's first half, from `normed` [R, H] to `out` [R, I]; a region.
+
+    `following` are the panels that are needed next.
+    """
     half = gate_up.shape[0] // 2
     inputs = prepared(gate_up, normed, room)
     while True:
@@ -179,7 +188,7 @@ def activate_rows(
             break
         gated_product(gate_up[p], gate_up[half + p], inputs, gelu, scratch, out, p * PANEL)
         finish(counters, region)
-    wait(counters, region, half)
+    wait_asking(counters, region, half, thread, following, 0)
 
 
 @compiled()
@@ -212,7 +221,8 @@ def forward(
         finish(counters, 0)
     wait(counters, 0, count)
 
-    for i in range(layers.qkv.shape[0]):
+    last_layer = layers.qkv.shape[0] - 1
+    for i in range(last_layer + 1):
         region = 1 + REGIONS_PER_LAYER * i
         held = Cache(cache.keys[i], cache.values[i])
         rms_norm(x, layers.attention_norm[i], epsilon, normed)
@@ -231,6 +241,7 @@ def forward(
             shared,
             scratch,
             room,
+            layers.gate_up[i],
         )
         rms_norm(x, layers.mlp_norm[i], epsilon, normed)
         activated = shared.activated
@@ -244,10 +255,24 @@ def forward(
             scratch,
             activated,
             room,
+            layers.down[i],
         )
         panels, norm = layers.down[i], layers.down_norm[i]
+        following = layers.qkv[min(i + 1, last_layer)]
+        if i == last_layer:
+            following = following[:0]
         add_branch(
-            thread, counters, region + 6, panels, activated, norm, epsilon, shared, scratch, room
+            thread,
+            counters,
+            region + 6,
+            panels,
+            activated,
+            norm,
+            epsilon,
+            shared,
+            scratch,
+            room,
+            following,
         )
 
     last = np.empty((batch.wanted.shape[0], hidden), np.float32)
@@ -255,7 +280,7 @@ def forward(
         last[w] = x[batch.wanted[w]]
     rms_norm(last, ends.norm, epsilon, last)
     inputs = prepared(ends.head, last, room_for(ends.head, last.shape[0], hidden))
-    region = 1 + REGIONS_PER_LAYER * layers.qkv.shape[0]
+    region = 1 + REGIONS_PER_LAYER * (last_layer + 1)
     while True:
         p = take(counters, region, thread, ends.head.shape[0])
         if p < 0:

@@ -3,7 +3,6 @@
 from typing import Any
 
 from outrider.engine.compiling import compiled
-from outrider.engine.kernels.arguments import SPAN
 from outrider.engine.kernels.norm import rms_norm
 
 
@@ -37,15 +36,3 @@ def prepare_heads(heads: Any, kv_heads: int, layer: Any, epsilon: float, turn: A
         keys = heads[queries : queries + kv_heads]
         rms_norm(keys, key_norm, epsilon, keys)
     rotate(heads[: queries + kv_heads], turn[0], turn[1])
-
-
-@compiled()
-def store_heads(heads: Any, cache: Any, table: Any, position: int) -> None:
-    """Caches the keys and values among `heads` [Q + 2 G, D] in the layer's block of `position`."""
-    block, place = table[position // SPAN], position % SPAN
-    kv_heads = cache.keys.shape[1]
-    first = heads.shape[0] - 2 * kv_heads
-    for g in range(kv_heads):
-        for d in range(heads.shape[1]):
-            cache.keys[block, g, d, place] = heads[first + g, d]
-            cache.values[block, g, place, d] = heads[first + kv_heads + g, d]

@@ -8,12 +8,13 @@ put_away(panels)
 from typing import Any
 
 import numpy as np
-from numba.extending import overload
 
 from outrider.engine.compiling import compiled
 from outrider.engine.kernels.block import as_float32
+from outrider.engine.kernels.by_format import by_format
+from outrider.engine.kernels.few_rows import FEW_ROWS, few_rows_product
 from outrider.engine.kernels.formats.base import PANEL
-from outrider.engine.kernels.formats.tiles import DEPTH, PARTS, BFloat16Tiles, place_in_line
+from outrider.engine.kernels.formats.tiles import DEPTH, PARTS, place_in_line
 from outrider.engine.kernels.memory import aligned_empty
 from outrider.engine.kernels.strip_product import MORE, ZERO, strip_product
 from outrider.engine.kernels.tile_product import in_parts, tile_product
@@ -57,24 +58,15 @@ def stored_weight(panels: Any, output: int, k: int) -> Any:
     return _weight(panels, output, k)
 
 
-def _by_format(in_vectors: Any, in_tiles: Any) -> Any:
-    """A function for compiled code that is one or the other, by what its first argument holds."""
-
-    def function(*_args: Any) -> Any:
-        raise NotImplementedError("for compiled code")
-
-    overload(function, strict=False)(
-        lambda panels, *_args: in_tiles if panels.dtype == BFloat16Tiles.stored else in_vectors
-    )
-    return function
-
-
 def _multiply_vectors(panel: Any, x: Any, out: Any, column: Any) -> None:
     strip_product(panel, ZERO, x.shape[1], x, ZERO, out, np.int64(column), ZERO, MORE)
 
 
 def _multiply_tiles(panel: Any, parts: Any, out: Any, column: Any) -> None:
-    tile_product(panel, parts, out, column)
+    if parts.shape[1] <= FEW_ROWS:
+        few_rows_product(panel, parts, out, np.int64(column))
+    else:
+        tile_product(panel, parts, out, np.int64(column))
 
 
 def _weight_in_vector(panels: Any, output: Any, k: Any) -> Any:
@@ -87,11 +79,11 @@ def _weight_in_tile(panels: Any, output: Any, k: Any) -> Any:
     return as_float32(np.uint32(bits), 0)
 
 
-_room = _by_format(
+_room = by_format(
     lambda _panels, _rows, _depth: np.empty(0, np.uint16),
     lambda _panels, rows, depth: aligned_empty(PARTS * rows * (depth + -depth % DEPTH), np.uint16),
 )
-_inputs = _by_format(lambda _panels, x, _room: x, lambda _panels, x, room: in_parts(x, room))
-_multiply = _by_format(_multiply_vectors, _multiply_tiles)
-_end = _by_format(lambda _panels: None, lambda _panels: release_tiles())
-_weight = _by_format(_weight_in_vector, _weight_in_tile)
+_inputs = by_format(lambda _panels, x, _room: x, lambda _panels, x, room: in_parts(x, room))
+_multiply = by_format(_multiply_vectors, _multiply_tiles)
+_end = by_format(lambda _panels: None, lambda _panels: release_tiles())
+_weight = by_format(_weight_in_vector, _weight_in_tile)

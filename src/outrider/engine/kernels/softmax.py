@@ -1,19 +1,17 @@
-"""The softmax of attention scores, a vector of them at a time."""
+"""The softmax of attention scores, a vector of them at a time, but for the division by its sum."""
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
 from outrider.engine.compiling import compiled
-from outrider.engine.kernels.exponential import exponential
+from outrider.engine.kernels.exponential import LOG2_E, power_of_two
 from outrider.engine.kernels.vectors import (
-    FLOAT,
     INDEX,
     LANES,
     VECTOR,
@@ -24,85 +22,77 @@ from outrider.engine.kernels.vectors import (
 )
 
 _INT32 = ir.IntType(32)
-_ORDER = ir.VectorType(_INT32, LANES)
-_PLACES = ir.VectorType(INDEX, LANES)
+_UNSEEN = np.float32(-np.inf)
 
 
 @compiled()
-def softmax(scores: Any, row: Any, start: Any, end: Any, scale: Any) -> None:
-    """Turn `scores[row, start:end]` into weights that sum to 1, and spoil the rest of the row.
+def exponentials(scores: Any, row: Any, start: Any, end: Any, scale: Any) -> Any:
+    """Turn `scores[row, start:end]` into weights, greatest 1, and return their sum as float32.
 
-    `scores` is float32, 2-D and C-contiguous, with rows of a multiple of `LANES`; start < end. How
-    the sum is made depends on the number of scores and on `start` modulo `LANES` alone.
+    The vectors that the range begins and ends in get 0 beside it; what is further away stays as it
+    is. `scores` is float32, 2-D and C-contiguous, with rows of a multiple of `LANES`; start < end.
+    How the sum is made depends on the number of scores and on `start` modulo `LANES` alone. A score
+    that is no number leaves no weight that is one.
     """
-    _softmax(scores, row, start, end, scale)
+    first, last = unseen_around(scores, row, start, end)
+    return _exponentials(scores, row, first, last, scale)
+
+
+@compiled()
+def unseen_around(scores: Any, row: Any, start: Any, end: Any) -> Any:
+    """Hide what lies beside a range in the vectors that it begins and ends in; return their range.
+
+    The lowest of scores, it gets the weight 0.
+    """
+    first, last = start - start % LANES, end + -end % LANES
+    scores[row, first:start] = _UNSEEN
+    scores[row, end:last] = _UNSEEN
+    return first, last
 
 
 @intrinsic
-def _softmax(_typing: Any, scores: Any, row: Any, start: Any, end: Any, scale: Any) -> Any:
-    signature = types.void(scores, types.intp, types.intp, types.intp, types.float32)
-
+def _exponentials(_typing: Any, scores: Any, row: Any, first: Any, last: Any, scale: Any) -> Any:
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
         array = context.make_array(signature.args[0])(context, builder, args[0])
-        first = builder.mul(args[1], builder.extract_value(array.shape, 1))
-        visible = _Visible(builder, builder.gep(array.data, [first]), args[2], args[3])
-        scale = spread(builder, args[4])
-        none = constant(float("-inf"))
+        line = builder.mul(args[1], builder.extract_value(array.shape, 1))
+        start = builder.gep(array.data, [builder.add(line, args[2])])
 
-        highest = cgutils.alloca_once_value(builder, none)
-        with visible.vectors() as (mask, value, _):
-            seen = builder.select(mask, value, none)
-            builder.store(_greater(builder, seen, builder.load(highest)), highest)
-        # Taken away from every score, so that no exponential overflows.
-        top = spread(builder, _folded(builder, builder.load(highest), _greater))
+        def keep(power: Any, at: Any) -> None:
+            place = builder.bitcast(builder.gep(start, [at]), VECTOR.as_pointer())
+            builder.store(power, place, align=4)
 
-        total = cgutils.alloca_once_value(builder, constant(0.0))
-        with visible.vectors() as (mask, value, address):
-            power = exponential(builder, builder.fmul(builder.fsub(value, top), scale))
-            builder.store(power, address, align=4)
-            seen = builder.select(mask, power, constant(0.0))
-            builder.store(builder.fadd(builder.load(total), seen), total)
-        whole = _folded(builder, builder.load(total), _sum)
-        share = spread(builder, builder.fdiv(ir.Constant(FLOAT, 1.0), whole))
+        return emit_exponentials(builder, start, builder.sub(args[3], args[2]), args[4], keep)
 
-        with visible.vectors() as (_, value, address):
-            builder.store(builder.fmul(value, share), address, align=4)
-        return context.get_dummy_value()
-
-    return signature, codegen
+    return types.float32(scores, types.intp, types.intp, types.intp, types.float32), codegen
 
 
-@dataclass(frozen=True, slots=True)
-class _Visible:
-    """The numbers from `start` to `end` of the row at the address `line`."""
+def emit_exponentials(
+    builder: Any, start: Any, count: Any, scale: Any, keep: Callable[[Any, Any], None]
+) -> Any:
+    """The weights of the `count` scores at the address `start`, and their sum.
 
-    builder: Any
-    line: Any
-    start: Any
-    end: Any
+    `count` is a multiple of `LANES`. `keep` is given each vector of weights and the number of
+    scores before it.
+    """
+    vectors = builder.sdiv(count, index(LANES))
+    scale = builder.fmul(spread(builder, scale), constant(LOG2_E))
 
-    @contextmanager
-    def vectors(self) -> Iterator[tuple[Any, Any, Any]]:
-        """A loop over whole vectors: which lanes are visible, the value, and its address."""
-        builder = self.builder
-        even = builder.sub(self.start, builder.srem(self.start, index(LANES)))
-        last = builder.add(builder.sub(self.end, even), index(LANES - 1))
-        count = builder.sdiv(last, index(LANES))
-        lanes = ir.Constant(_PLACES, list(range(LANES)))
-        with cgutils.for_range(builder, count, intp=INDEX) as loop:
-            at = builder.add(even, builder.mul(loop.index, index(LANES)))
-            places = builder.add(_everywhere(builder, at), lanes)
-            begun = builder.icmp_signed(">=", places, _everywhere(builder, self.start))
-            ended = builder.icmp_signed("<", places, _everywhere(builder, self.end))
-            address = builder.bitcast(builder.gep(self.line, [at]), VECTOR.as_pointer())
-            yield builder.and_(begun, ended), load(builder, address), address
+    highest = cgutils.alloca_once_value(builder, constant(float("-inf")))
+    with cgutils.for_range(builder, vectors, intp=INDEX) as loop:
+        at = builder.mul(loop.index, index(LANES))
+        value = load(builder, builder.gep(start, [at]))
+        builder.store(_greater(builder, value, builder.load(highest)), highest)
+    # Taken away from every score, so that no exponential overflows.
+    top = spread(builder, _folded(builder, builder.load(highest), _greater))
 
-
-def _everywhere(builder: Any, place: Any) -> Any:
-    """A vector with `place` in every lane."""
-    undefined = ir.Constant(_PLACES, ir.Undefined)
-    first = builder.insert_element(undefined, place, ir.Constant(_INT32, 0))
-    return builder.shuffle_vector(first, undefined, ir.Constant(_ORDER, None))
+    total = cgutils.alloca_once_value(builder, constant(0.0))
+    with cgutils.for_range(builder, vectors, intp=INDEX) as loop:
+        at = builder.mul(loop.index, index(LANES))
+        below = builder.fsub(load(builder, builder.gep(start, [at])), top)
+        power = power_of_two(builder, builder.fmul(below, scale))
+        keep(power, at)
+        builder.store(builder.fadd(builder.load(total), power), total)
+    return _folded(builder, builder.load(total), _sum)
 
 
 def _greater(builder: Any, a: Any, b: Any) -> Any:
@@ -119,6 +109,8 @@ def _folded(builder: Any, vector: Any, combine: Callable[[Any, Any, Any], Any]) 
     while width > 1:
         width //= 2
         order = [(lane + width) % LANES for lane in range(LANES)]
-        turned = builder.shuffle_vector(vector, vector, ir.Constant(_ORDER, order))
+        turned = builder.shuffle_vector(
+            vector, vector, ir.Constant(ir.VectorType(_INT32, LANES), order)
+        )
         vector = combine(builder, vector, turned)
     return builder.extract_element(vector, ir.Constant(_INT32, 0))

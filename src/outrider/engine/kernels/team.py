@@ -53,13 +53,19 @@ def _load(_typing: Any, counters: Any, index: Any) -> Any:
 
 
 @compiled()
+def own_range(pieces: int, threads: int, thread: int) -> Any:
+    """The first of the pieces that a thread takes before others, and their number."""
+    first = pieces * thread // threads
+    return first, pieces * (thread + 1) // threads - first
+
+
+@compiled()
 def take(counters: Any, region: int, thread: int, pieces: int) -> Any:
     """A piece of `region` that nobody has taken, from this thread's range first; -1 if none is."""
     ranges = counters.shape[1] - 1
     for offset in range(ranges):
         owner = (thread + offset) % ranges
-        first = pieces * owner // ranges
-        size = pieces * (owner + 1) // ranges - first
+        first, size = own_range(pieces, ranges, owner)
         index = (region * (ranges + 1) + owner) * _LINE
         if _load(counters, index) < size:
             piece = _add(counters, index, 1)
@@ -73,6 +79,13 @@ def finish(counters: Any, region: int) -> None:
     """Tells that one taken piece of `region` is done."""
     ranges = counters.shape[1] - 1
     _add(counters, (region * (ranges + 1) + ranges) * _LINE, 1)
+
+
+@compiled()
+def is_done(counters: Any, region: int, pieces: int) -> Any:
+    """Whether all `pieces` of `region` are done."""
+    ranges = counters.shape[1] - 1
+    return _load(counters, (region * (ranges + 1) + ranges) * _LINE) >= pieces
 
 
 @compiled()

@@ -16,7 +16,6 @@ from numba.core import cgutils
 from numba.extending import intrinsic
 
 from outrider.engine.compiling import compiled
-from outrider.engine.kernels.few_rows import FEW_ROWS, few_rows_product
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.formats.tiles import DEPTH, PARTS, TILE_ROWS
 from outrider.engine.kernels.memory import aligned_empty
@@ -52,8 +51,7 @@ _HALVES = ir.VectorType(ir.IntType(16), LANES)
 def _split(_typing: Any, x: Any, x_at: Any, parts: Any, at: Any, step: Any) -> Any:
     """Split the LANES numbers from `x_at` of `x`, in `parts` from `at` on, `step` apart.
 
-    The first part is cut off, so that what is no number stays none; what is left is rounded to the
-    nearest, and of two as near to the even one. All places are in flat arrays.
+    All places are in flat arrays.
     """
     place = types.intp
 
@@ -61,26 +59,34 @@ def _split(_typing: Any, x: Any, x_at: Any, parts: Any, at: Any, step: Any) -> A
         source, target = (
             context.make_array(signature.args[i])(context, builder, args[i]).data for i in (0, 2)
         )
-
-        def everywhere(bits: int) -> Any:
-            return ir.Constant(INTEGERS, [bits] * LANES)
-
-        def store(bits: Any, place: Any) -> None:
-            upper = builder.trunc(builder.lshr(bits, everywhere(16)), _HALVES)
-            address = builder.bitcast(builder.gep(target, [place]), _HALVES.as_pointer())
-            builder.store(upper, address, align=2)
-
         numbers = load(builder, builder.gep(source, [args[1]]))
-        bits = builder.bitcast(numbers, INTEGERS)
-        store(bits, args[3])
-        cut = builder.bitcast(builder.and_(bits, everywhere(0xFFFF0000)), VECTOR)
-        rest = builder.bitcast(builder.fsub(numbers, cut), INTEGERS)
-        odd = builder.and_(builder.lshr(rest, everywhere(16)), everywhere(1))
-        rounded = builder.add(builder.add(rest, everywhere(0x7FFF)), odd)
-        store(rounded, builder.add(args[3], args[4]))
+        store_parts(builder, numbers, builder.gep(target, [args[3]]), args[4])
         return context.get_dummy_value()
 
     return types.void(x, place, parts, place, place), codegen
+
+
+def store_parts(builder: Any, numbers: Any, first: Any, step: Any) -> None:
+    """Split a vector in two, at the address `first` and `step` numbers behind it.
+
+    The first part is cut off, so that what is no number stays none; what is left is rounded to the
+    nearest, and of two as near to the even one.
+    """
+
+    def everywhere(bits: int) -> Any:
+        return ir.Constant(INTEGERS, [bits] * LANES)
+
+    def store(bits: Any, address: Any) -> None:
+        upper = builder.trunc(builder.lshr(bits, everywhere(16)), _HALVES)
+        builder.store(upper, builder.bitcast(address, _HALVES.as_pointer()), align=2)
+
+    bits = builder.bitcast(numbers, INTEGERS)
+    store(bits, first)
+    cut = builder.bitcast(builder.and_(bits, everywhere(0xFFFF0000)), VECTOR)
+    rest = builder.bitcast(builder.fsub(numbers, cut), INTEGERS)
+    odd = builder.and_(builder.lshr(rest, everywhere(16)), everywhere(1))
+    rounded = builder.add(builder.add(rest, everywhere(0x7FFF)), odd)
+    store(rounded, builder.gep(first, [step]))
 
 
 @compiled()
@@ -116,9 +122,6 @@ def tile_product(panel: Any, parts: Any, out: Any, column: Any) -> None:
     two blocks have the same result in both.
     """
     rows = parts.shape[1]
-    if rows <= FEW_ROWS:
-        few_rows_product(panel, parts, out, np.int64(column))
-        return
     size = min(rows, TILE_ROWS)
     numbers = len(SUMS) * TILE_ROWS * PANEL
     sums = aligned_empty(numbers, np.float32).reshape(len(SUMS), TILE_ROWS, PANEL)

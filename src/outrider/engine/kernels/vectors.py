@@ -55,12 +55,15 @@ def multiply_add(builder: Any, a: Any, b: Any, total: Any) -> Any:
     return builder.call(function, [a, b, total])
 
 
-def prefetch(builder: Any, address: Any) -> None:
-    """Ask for the cache line at `address`, where there may be no memory."""
+def prefetch(builder: Any, address: Any, *, nearness: int = 3) -> None:
+    """Ask for the cache line at `address`, where there may be no memory.
+
+    Into the nearest cache (3), or into the one behind it (2).
+    """
     function = cgutils.get_or_insert_function(
         builder.module,
         ir.FunctionType(ir.VoidType(), [_BYTES, _INT32, _INT32, _INT32]),
         "llvm.prefetch.p0",
     )
-    read, keep, data = (ir.Constant(_INT32, flag) for flag in (0, 3, 1))
+    read, keep, data = (ir.Constant(_INT32, flag) for flag in (0, nearness, 1))
     builder.call(function, [address, read, keep, data])

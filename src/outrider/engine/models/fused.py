@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from outrider.engine.kernels.arguments import SPAN, Batch, Cache, Shared
-from outrider.engine.kernels.attention import scratch_numbers
+from outrider.engine.kernels.attention.base import CacheFormat, scratch_numbers
 from outrider.engine.kernels.decoder import REGIONS_PER_LAYER, forward
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.memory import aligned_zeros
@@ -31,7 +31,7 @@ Array = np.ndarray[Any, np.dtype[Any]]
 class FusedDecoder:
     """Weights in any of `PACKINGS`, activations, sums and cache in float32.
 
-    But for products of bfloat16 weights in tiles, where activations have 16 bits.
+    But where products are in tiles: there activations have 16 bits, keys and values are bfloat16.
 
     Results do not depend on which rows share a pass, so `logit_tolerance` is 0.
     """
@@ -54,7 +54,8 @@ class FusedDecoder:
         ends = pack_ends(source, packing)
         layers = pack_layers(source, packing)
         self._cache = Cache._make(
-            aligned_zeros(shape, np.float32) for shape in _cache_shapes(config, num_blocks)
+            aligned_zeros(shape, packing.cache.stored)
+            for shape in _cache_shapes(config, packing.cache, num_blocks)
         )
         self._model = (layers, ends, stacked_rope(config, max_length), self._cache)
         self._constants = kernel_constants(config)
@@ -80,10 +81,11 @@ class FusedDecoder:
         self._helpers = ThreadPoolExecutor(max(1, threads - 1), "outrider-kernel")
 
     @staticmethod
-    def kv_bytes_per_token(config: DecoderConfig) -> int:
+    def kv_bytes_per_token(config: DecoderConfig, packing: Packing) -> int:
         """What one token's keys and values take in the cache, in all layers together."""
-        numbers: int = sum(math.prod(shape) for shape in _cache_shapes(config, 1))
-        return 4 * numbers // SPAN
+        held = packing.cache
+        numbers: int = sum(math.prod(shape) for shape in _cache_shapes(config, held, 1))
+        return np.dtype(held.stored).itemsize * numbers // SPAN
 
     def forward(self, rows: Rows) -> torch.Tensor:
         """See `TargetModel.forward`."""
@@ -127,11 +129,12 @@ class FusedDecoder:
         return scratch
 
 
-def _cache_shapes(config: DecoderConfig, num_blocks: int) -> Cache:
+def _cache_shapes(config: DecoderConfig, held: CacheFormat, num_blocks: int) -> Cache:
     """The shapes of its keys and values."""
     blocks = (config.num_layers, num_blocks, config.num_kv_heads)
     return Cache(
-        keys=(*blocks, config.head_dim, SPAN), values=(*blocks, SPAN, _padded(config.head_dim))
+        keys=(*blocks, *held.key_shape(config.head_dim)),
+        values=(*blocks, *held.value_shape(config.head_dim)),
     )
 
 

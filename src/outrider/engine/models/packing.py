@@ -9,6 +9,8 @@ import numpy as np
 import torch
 
 from outrider.engine.kernels.arguments import Constants, Ends, Layers, Rope
+from outrider.engine.kernels.attention.base import CacheFormat
+from outrider.engine.kernels.attention.registry import CACHE_FORMATS
 from outrider.engine.kernels.formats.base import PANEL, WeightFormat
 from outrider.engine.kernels.formats.registry import FORMATS
 from outrider.engine.kernels.memory import aligned_zeros
@@ -22,16 +24,22 @@ Array = np.ndarray[Any, np.dtype[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Packing:
-    """The formats of a decoder's matrices; norms and biases are float32."""
+    """The formats of a decoder's matrices and of its cache; norms and biases are float32."""
 
     layers: WeightFormat
     head: WeightFormat
     embedding: WeightFormat
+    cache: CacheFormat
 
     @classmethod
     def of(cls, layers: str, head: str | None = None, embedding: str | None = None) -> "Packing":
-        """Formats by name; what is not given is as the layers are."""
-        return cls(FORMATS[layers], FORMATS[head or layers], FORMATS[embedding or layers])
+        """Formats by name; what is not given is as the layers are, the cache if there is such."""
+        return cls(
+            FORMATS[layers],
+            FORMATS[head or layers],
+            FORMATS[embedding or layers],
+            CACHE_FORMATS.get(layers, CACHE_FORMATS["float32"]),
+        )
 
     def step_bytes(self, config: DecoderConfig) -> float:
         """What one step reads: all matrices but the embedding, of which it needs a few rows."""

@@ -20,7 +20,7 @@ TILE_ROWS = 16
 PARTS = 2
 """bfloat16 numbers that a float32 is split into. A third would hold all its bits, but then products
 and no longer memory are what one row waits for: 18 ms a step where two parts take 15."""
-_TILE_OUTPUTS = 16
+TILE_OUTPUTS = 16
 
 _ARCH_PRCTL, _REQUEST_PERMISSION, _TILE_DATA = 158, 0x1023, 18
 """Linux gives a process the tile registers only when it asks for them."""
@@ -51,7 +51,7 @@ class BFloat16Tiles:
         count, depth, _ = panels.shape
         filled = torch.nn.functional.pad(panels, (0, 0, 0, -depth % DEPTH)).bfloat16()
         # Line, pair of inputs, input of the pair, half of the panel, output of the half.
-        pairs = filled.view(count, -1, DEPTH // 2, 2, 2, _TILE_OUTPUTS)
+        pairs = filled.view(count, -1, DEPTH // 2, 2, 2, TILE_OUTPUTS)
         tiles = pairs.permute(0, 1, 4, 2, 5, 3).reshape(count, -1, DEPTH * PANEL)
         array: Array = tiles.contiguous().view(torch.int16).numpy().view(np.uint16)
         return array
@@ -60,5 +60,5 @@ class BFloat16Tiles:
 @compiled()
 def place_in_line(output: Any, k: Any) -> Any:
     """Return where in its line the weight of input `k` of the line and `output` of the panel is."""
-    row = output // _TILE_OUTPUTS * TILE_ROWS + k // 2
-    return row * DEPTH + output % _TILE_OUTPUTS * 2 + k % 2
+    row = output // TILE_OUTPUTS * TILE_ROWS + k // 2
+    return row * DEPTH + output % TILE_OUTPUTS * 2 + k % 2

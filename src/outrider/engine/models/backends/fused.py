@@ -29,9 +29,8 @@ class FusedBackend:
         return round(PACKINGS[dtype].weight_bytes(config))
 
     def kv_bytes_per_token(self, config: DecoderConfig, dtype: str) -> int:
-        """See `Backend.kv_bytes_per_token`; float32 whatever the type of the weights."""
-        del dtype
-        return FusedDecoder.kv_bytes_per_token(config)
+        """See `Backend.kv_bytes_per_token`."""
+        return FusedDecoder.kv_bytes_per_token(config, PACKINGS[dtype])
 
     def load(self, source: WeightSource, settings: ModelSettings, dtype: str) -> TargetModel:
         """See `Backend.load`."""
