@@ -165,11 +165,12 @@ def peers(
     batch: AnswerBatch, arctic: Path | None, vllm: Path | None
 ) -> Iterator[tuple[str, float]]:
     """Yield name and seconds of each loop around a peer, whose steps must be those of ours."""
-    for size, label in ((10_000, ""), (0, ", own text only")) if arctic else ():
-        steps, seconds = peer_steps(batch, arctic, ARCTIC, K, size)
-        assert np.array_equal(steps, suffix_loop(batch, size)), "the drafts differ"
-        yield f"arctic-inference loop{label}", seconds
-    if vllm:
+    if arctic is not None:
+        for size, label in ((10_000, ""), (0, ", own text only")):
+            steps, seconds = peer_steps(batch, arctic, ARCTIC, K, size)
+            assert np.array_equal(steps, suffix_loop(batch, size)), "the drafts differ"
+            yield f"arctic-inference loop{label}", seconds
+    if vllm is not None:
         steps, seconds = peer_steps(batch, vllm, VLLM, K)
         assert np.array_equal(steps, ngram_loop(batch, earliest=True)), "the drafts differ"
         yield "vLLM n-gram search, a call per step", seconds
