@@ -1,6 +1,5 @@
 import numpy as np
 import pytest
-import torch
 from numpy.typing import NDArray
 from scipy.special import expit
 
@@ -9,7 +8,6 @@ from outrider.engine.adaptive.acceptance_estimator import (
     RIDGE,
     AcceptanceEstimator,
     newton_step,
-    top_log_odds,
 )
 
 Floats = NDArray[np.float64]
@@ -127,21 +125,6 @@ def test_a_step_changes_nothing_in_the_estimator_it_was_asked_of() -> None:
     assert start.steps == 0
     assert start.sums.observations.tolist() == [0]
     assert start.slope == 0.5
-
-
-def test_log_odds_are_those_of_the_likeliest_token_after_temperature() -> None:
-    logits = torch.tensor([[2.0, 1.0, 0.0], [2.0, 1.0, 0.0], [3.0, 3.0, 3.0]])
-    q = (logits / torch.tensor([[1.0], [0.5], [1.0]])).softmax(-1).max(-1).values.double().numpy()
-    found = top_log_odds(logits, torch.tensor([0.0, 0.5, 1.0]))
-    np.testing.assert_allclose(found, np.log(q / (1 - q)), rtol=1e-5)
-
-
-def test_log_odds_stay_within_forty_and_nan_stays_one() -> None:
-    inf = float("inf")
-    logits = torch.tensor([[500.0, 0.0], [0.0, -inf], [float("nan"), 0.0]])
-    found = top_log_odds(logits, torch.ones(3))
-    assert found[:2].tolist() == [40, 40]
-    assert np.isnan(found[2])
 
 
 def test_a_large_batch_brings_a_refit_sooner_and_every_one_takes_longer() -> None:

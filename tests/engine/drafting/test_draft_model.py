@@ -5,6 +5,8 @@ from numpy.typing import NDArray
 from tests.engine.drafting.own import MostlyRight, drafter_of, free, random_prompt
 from tests.engine.loops import VOCABULARY, RememberingModel, engine_of, finish, request
 
+from outrider.engine.drafting.draft_model import ModelDrafter
+from outrider.engine.drafting.own_model.model import OwnModel
 from outrider.engine.models.base import BLOCK_TOKENS as BLOCK
 from outrider.engine.models.base import Rows
 from outrider.engine.sampling import SamplingParameters
@@ -219,3 +221,13 @@ def test_a_broken_model_ends_drafts_and_no_request(temperature: float) -> None:
     assert finish(engine)["r"].value == "length"
     drafted = [step.drafted for step in recorder.take(sequence).steps]
     assert {0, K} <= set(drafted)
+
+
+def test_a_drafter_that_nobody_asks_how_sure_it_is_drafts_the_same() -> None:
+    sure = drafter_of(SoftModel(40))
+    asked_nothing = ModelDrafter(OwnModel(SoftModel(40), max_rows=1_000), confident=False)
+    batch = [request(random_prompt(9, i), 20, f"{i}") for i in range(3)]
+    told, drafted = (each.propose(batch, limit(3, 2, 3)) for each in (sure, asked_nothing))
+    assert told.tokens.tolist() == drafted.tokens.tolist()
+    assert told.log_odds is not None
+    assert drafted.log_odds is None

@@ -15,13 +15,11 @@ from dataclasses import dataclass, replace
 from typing import Self
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 from scipy.special import expit
 
 FIRST_SLOPE = 0.5
 FIRST_INTERCEPT = -0.2
-LARGEST_LOG_ODDS = 40.0
 REFIT_STEPS = 100
 REFIT_OBSERVATIONS = 200
 """So many, twice as many the next time and so on, bring a refit sooner: a large batch sees in a few
@@ -139,18 +137,3 @@ def newton_step(sums: Sums) -> tuple[float, NDArray[np.float64]]:
     rest = sums.slope_gradient - float((cross * sums.intercept_gradient / diagonal).sum())
     slope = rest / tip
     return slope, (sums.intercept_gradient - cross * slope) / diagonal
-
-
-def top_log_odds(logits: torch.Tensor, temperature: torch.Tensor) -> NDArray[np.float64]:
-    """Return ln(q / (1 - q)) [rows] of the likeliest token of each row of `logits` [rows, V].
-
-    q is the softmax at `temperature` [rows], 1 where it is 0; the result lies in ±40. A tie for
-    the likeliest leaves the others of the tie in 1 - q.
-    """
-    divisor = torch.where(temperature > 0, temperature, 1.0).to(logits.device).unsqueeze(-1)
-    scaled = logits.float() / divisor
-    best, at = scaled.max(dim=-1, keepdim=True)
-    others = scaled.scatter(-1, at, -torch.inf)
-    log_odds = (best - others.logsumexp(dim=-1, keepdim=True)).squeeze(-1)
-    clamped = log_odds.clamp(-LARGEST_LOG_ODDS, LARGEST_LOG_ODDS).double().cpu().numpy()
-    return np.asarray(clamped, np.float64)

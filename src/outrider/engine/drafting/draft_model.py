@@ -20,18 +20,24 @@ class ModelDrafter:
     `method` "greedy" takes its likeliest tokens; "probabilistic" draws them at the temperature of
     the request, which is accepted more often where the target is drawn from too. A sequence gets no
     draft in a step in which the model has not come to its end yet or its cache has no room.
+
+    What it makes of its own drafts, their log-odds, takes some passes over the vocabulary for each
+    token: it may be told to do without where nobody asks (`confident`).
     """
 
     name: ClassVar[str] = "draft_model"
 
-    def __init__(self, own: OwnModel, method: DraftSampleMethod = "greedy") -> None:
+    def __init__(
+        self, own: OwnModel, method: DraftSampleMethod = "greedy", *, confident: bool = True
+    ) -> None:
         self.own = own
         self._method: DraftSampleMethod = method
+        self._confident = confident
 
     def propose(self, batch: list[Sequence], limit: NDArray[np.int64]) -> Draft:
         """Draft for each sequence at most `limit` tokens."""
         turns, logits = self.own.read(self.own.turns(batch, limit))
-        sheet = DraftSheet(len(batch), turns, self.own, self._method)
+        sheet = DraftSheet(len(batch), turns, self.own, self._method, confident=self._confident)
         for position in count(1):
             chosen = sheet.choose(turns, [position - 1] * len(turns), logits)
             going_on = [(turn, token) for turn, token in chosen if turn.length > position]

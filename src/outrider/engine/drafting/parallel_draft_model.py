@@ -26,14 +26,17 @@ class ParallelModelDrafter:
 
     name: ClassVar[str] = "draft_model"
 
-    def __init__(self, own: OwnModel, method: DraftSampleMethod = "greedy") -> None:
+    def __init__(
+        self, own: OwnModel, method: DraftSampleMethod = "greedy", *, confident: bool = True
+    ) -> None:
         self.own = own
         self._method: DraftSampleMethod = method
+        self._confident = confident
 
     def propose(self, batch: list[Sequence], limit: NDArray[np.int64]) -> Draft:
         """Draft for each sequence at most `limit` tokens."""
         turns, logits = self.own.read(self.own.turns(batch, limit), masks=True)
-        sheet = DraftSheet(len(batch), turns, self.own, self._method)
+        sheet = DraftSheet(len(batch), turns, self.own, self._method, confident=self._confident)
         each_row = [(turn, position) for turn in turns for position in range(turn.length)]
         sheet.choose([turn for turn, _ in each_row], [at for _, at in each_row], logits)
         return sheet.draft()

@@ -13,17 +13,23 @@ class DraftSheet:
     """Takes the tokens of a draft for a batch of B, in any order, and in the end is the `draft`.
 
     `turns` are those of the sequences that get one, from `own`. It has a q where the method is
-    probabilistic and any of them is not greedy.
+    probabilistic and any of them is not greedy, and log-odds where it is to be `confident`.
     """
 
     def __init__(
-        self, batch: int, turns: list[Turn], own: OwnModel, method: DraftSampleMethod
+        self,
+        batch: int,
+        turns: list[Turn],
+        own: OwnModel,
+        method: DraftSampleMethod,
+        *,
+        confident: bool,
     ) -> None:
         self._own = own
         self._method: DraftSampleMethod = method
         width = max((turn.length for turn in turns), default=0)
         self._tokens = np.full((batch, width), -1, np.int32)
-        self._log_odds = np.zeros((batch, width))
+        self._log_odds = np.zeros((batch, width)) if confident else None
         self._q: torch.Tensor | None = None
         if method == "probabilistic" and not all(t.sampling.parameters.greedy for t in turns):
             self._q = torch.zeros(batch, width, own.model.config.vocab_size)
@@ -45,7 +51,8 @@ class DraftSheet:
         drafted = draft_tokens(logits, sampling, self._method)
         tokens = self._own.in_target(drafted.tokens)
         self._tokens[rows, positions] = tokens
-        self._log_odds[rows, positions] = top_log_odds(logits, sampling)
+        if self._log_odds is not None:
+            self._log_odds[rows, positions] = top_log_odds(logits, sampling)
         if self._q is not None:
             self._q = self._q.to(logits.device)
             q = drafted.q

@@ -36,5 +36,10 @@ class DraftingMethod(Protocol):
     def describe(self) -> str:
         """Say in a few words how it drafts, K aside."""
 
-    def build(self, target: TargetModel, own: OwnModel | None) -> Drafter:
-        """Build the drafter; `own` is the model of `checkpoint`, None for a method without any."""
+    def build(
+        self, target: TargetModel, own: OwnModel | None, *, confident: bool = True
+    ) -> Drafter:
+        """Build the drafter; `own` is the model of `checkpoint`, None for a method without any.
+
+        It tells how sure it is of its drafts where it can and is to be `confident`.
+        """

@@ -70,9 +70,11 @@ class DraftModelMethod:
             parts.append("shared tokens only")
         return ", ".join(parts)
 
-    def build(self, target: TargetModel, own: OwnModel | None) -> Drafter:
+    def build(
+        self, target: TargetModel, own: OwnModel | None, *, confident: bool = True
+    ) -> Drafter:
         """Build the drafter on its loaded model."""
         del target
         assert own is not None, "the checkpoint was opened and loaded"
         drafter = ParallelModelDrafter if self.parallel_drafting else ModelDrafter
-        return drafter(own, self.draft_sample_method)
+        return drafter(own, self.draft_sample_method, confident=confident)

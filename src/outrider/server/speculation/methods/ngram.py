@@ -58,9 +58,11 @@ class NgramMethod:
         """Say how long the n-grams are."""
         return f"n-grams of {self.prompt_lookup_min} to {self.prompt_lookup_max} tokens"
 
-    def build(self, target: TargetModel, own: OwnModel | None = None) -> NgramDrafter:
+    def build(
+        self, target: TargetModel, own: OwnModel | None = None, *, confident: bool = True
+    ) -> NgramDrafter:
         """Build the drafter; the first one on a machine compiles it."""
-        del target, own  # it reads only tokens
+        del target, own, confident  # it reads only tokens, and counts on none more than on others
         return NgramDrafter(
             self.num_speculative_tokens, self.prompt_lookup_min, self.prompt_lookup_max
         )

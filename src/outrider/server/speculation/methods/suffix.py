@@ -45,7 +45,9 @@ class SuffixMethod:
         answers = f"the answers of the last {kept:,} requests" if kept else "no earlier answers"
         return f"a tree of {self.suffix.max_tree_depth} tokens' depth and {answers}"
 
-    def build(self, target: TargetModel, own: OwnModel | None = None) -> SuffixDrafter:
+    def build(
+        self, target: TargetModel, own: OwnModel | None = None, *, confident: bool = True
+    ) -> SuffixDrafter:
         """Build the drafter; the first one on a machine compiles it."""
-        del target, own  # it reads only tokens
+        del target, own, confident  # it reads only tokens, and counts on none more than on others
         return SuffixDrafter(self.num_speculative_tokens, self.suffix)
