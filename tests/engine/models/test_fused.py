@@ -228,3 +228,17 @@ def test_logits_and_scratch_stay_where_they_are_from_step_to_step(
 
 def test_the_first_pass_may_want_no_logits(checkpoint: Callable[..., Path]) -> None:
     assert load(checkpoint()).forward(Rows([1], [0], [0], [STRAIGHT], [])).shape == (0, 199)
+
+
+@dtypes
+def test_rows_whose_logits_nobody_wants_are_there_for_those_that_come_after(
+    dtype: str, checkpoint: Callable[..., Path]
+) -> None:
+    tokens = random_tokens(LENGTH)
+    whole = run(load(checkpoint(), dtype, threads=2), tokens)
+    model = load(checkpoint(), dtype, threads=2)
+    for start, end in chunks(LENGTH - 1, [50, 3, 1, 64]):
+        count = end - start
+        rows = Rows(tokens[start:end], range(start, end), [0] * count, [STRAIGHT], [])
+        assert model.forward(rows).shape == (0, 199)
+    assert torch.equal(run(model, tokens[-1:], LENGTH - 1), whole[-1:])

@@ -107,8 +107,12 @@ def attend_rows(
     constants: Any,
     normed: Any,
     room: Any,
+    only_cached: bool,  # noqa: FBT001
 ) -> None:
-    """One thread's part of `shared.attended` from the normed rows [R, H], in three regions."""
+    """One thread's part of `shared.attended` from the normed rows [R, H], in three regions.
+
+    Where it is `only_cached`, keys and values are all that is made of the rows.
+    """
     heads, positions = shared.heads, batch.positions
     count = heads.shape[0]
     kv_heads, size = cache.keys.shape[1], 2 * rope.cos.shape[2]
@@ -137,6 +141,8 @@ def attend_rows(
         store_heads(cache, row, batch.tables[batch.sequences[r]], at)
         finish(counters, region + 1)
     asked = wait_asking(counters, region + 1, count, thread, following, asked)
+    if only_cached:
+        return
 
     chunks = batch.chunks.shape[0] - 1
     while True:
@@ -222,13 +228,31 @@ def forward(
     wait(counters, 0, count)
 
     last_layer = layers.qkv.shape[0] - 1
+    nothing_wanted = batch.wanted.shape[0] == 0
     for i in range(last_layer + 1):
         region = 1 + REGIONS_PER_LAYER * i
         held = Cache(cache.keys[i], cache.values[i])
         rms_norm(x, layers.attention_norm[i], epsilon, normed)
+        # A piece of a prompt ends here: later rows read its keys and values alone.
+        ends_here = nothing_wanted and i == last_layer
         attend_rows(
-            thread, counters, region, batch, layers, i, rope, held, shared, constants, normed, room
+            thread,
+            counters,
+            region,
+            batch,
+            layers,
+            i,
+            rope,
+            held,
+            shared,
+            constants,
+            normed,
+            room,
+            ends_here,
         )
+        if ends_here:
+            put_away(layers.qkv)
+            return
         panels, norm = layers.output[i], layers.output_norm[i]
         add_branch(
             thread,
