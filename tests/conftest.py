@@ -100,8 +100,11 @@ def _save_tokenizer(folder: Path) -> None:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def ctrl_c() -> Iterator[None]:
-    """Ctrl-C as a terminal has it: what a script starts in the background ignores it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+def signals_of_a_terminal() -> Iterator[None]:
+    """Ctrl-C and hanging up, which what a script starts in the background or by nohup ignores."""
+    kept = {signal.SIGINT: signal.signal(signal.SIGINT, signal.default_int_handler)}
+    if hasattr(signal, "SIGHUP"):
+        kept[signal.SIGHUP] = signal.signal(signal.SIGHUP, signal.SIG_DFL)
     yield
-    signal.signal(signal.SIGINT, before)
+    for number, before in kept.items():
+        signal.signal(number, before)

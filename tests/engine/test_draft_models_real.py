@@ -118,5 +118,5 @@ def test_the_draft_model_that_was_trained_for_smollm2_changes_no_token_and_is_ri
     smollm2: Path,
 ) -> None:
     steps = assert_lossless(smollm2, TRAINED_DRAFT, shared=False)
-    # Its card says 1.38 for whole answers to prompts that it was not trained on.
-    assert 1.2 < 1 + sum(step.accepted for step in steps) / len(steps) < 1.7
+    # It was trained on most of these prompts; its card says 1.38 for those that it was not.
+    assert 1.38 < 1 + sum(step.accepted for step in steps) / len(steps) < 2.2
