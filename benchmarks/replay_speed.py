@@ -5,12 +5,12 @@
 
 The log has token ids, see docs/replay.md. For n-gram lookup, which looks at one answer alone, it is
 repeated until there are so many output tokens; suffix decoding, which learns, gets it once. Round
-by round, on one core: n-gram lookup at K = 5, and at K = 1 to 16 together; suffix decoding at K =
-5, with and without a cache of earlier answers, and at K = 1 to 16 together; loops that call the
-engine's own structures from Python at each step. With `--arctic`, an interpreter that has arctic-
-inference 0.3.0 runs the same loop with that, with `--vllm` one that has vLLM calls its n-gram
-search; their steps must be the same. Prints output tokens per second, medians with their range;
-what is compiled was so before. Reading the log is timed on its own.
+by round, on one core: n-gram lookup at K = 5, and at K = 1 to 16 together; suffix decoding at
+K = 5, with and without a cache of earlier answers, and at K = 1 to 16 together; loops that call the
+engine's own structures from Python at each step. With `--arctic`, an interpreter that has
+arctic-inference 0.3.0 runs the same loop with that, with `--vllm` one that has vLLM calls its
+n-gram search; their steps must be the same. Prints output tokens per second, medians with their
+range; what is compiled was so before. Reading the log is timed on its own.
 """
 
 import argparse

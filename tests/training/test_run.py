@@ -101,6 +101,8 @@ def test_the_card_tells_the_acceptance_that_was_measured(trained: Trained) -> No
     assert f" | {counts} |" in card
     assert "- Trained on 36 answers of the target to 12 of these prompts" in card
     assert "120 steps of AdamW" in card
+    assert f"$ outrider serve ./{trained.run.files.name} --speculative-config" in card
+    assert f'"model": "./{trained.run.output.name}"' in card
 
 
 def test_the_card_tells_the_warm_up_that_was_done_and_no_seeds_that_were_not(

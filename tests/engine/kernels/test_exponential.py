@@ -4,46 +4,54 @@ from typing import Any
 import numpy as np
 import pytest
 from llvmlite import ir
-from numba import types
+from numba import njit, types
 from numba.core import cgutils
 from numba.extending import intrinsic
 
-from outrider.engine.compiling import compiled
 from outrider.engine.kernels.exponential import exponential as vector_exponential
+from outrider.engine.kernels.exponential import power_of_two as vector_power_of_two
 from outrider.engine.kernels.vectors import INDEX, LANES, VECTOR, load
 
 Floats = np.ndarray[Any, np.dtype[np.float32]]
 
 
-@intrinsic
-def exponentiate(_typing: Any, array: Any) -> Any:
-    """Replace all of a float32 array, of a multiple of LANES, by its exponentials."""
+def in_place(emit: Callable[[Any, Any], Any]) -> Callable[[Floats], Floats]:
+    """What `emit` makes of float32 arrays of any length, vector by vector."""
 
-    def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
-        values = context.make_array(signature.args[0])(context, builder, args[0])
-        lanes = ir.Constant(INDEX, LANES)
-        with cgutils.for_range(builder, builder.sdiv(values.nitems, lanes), intp=INDEX) as loop:
-            address = builder.gep(values.data, [builder.mul(loop.index, lanes)])
-            pointer = builder.bitcast(address, VECTOR.as_pointer())
-            builder.store(vector_exponential(builder, load(builder, address)), pointer, align=4)
-        return context.get_dummy_value()
+    @intrinsic
+    def replace(_typing: Any, array: Any) -> Any:
+        def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
+            values = context.make_array(signature.args[0])(context, builder, args[0])
+            lanes = ir.Constant(INDEX, LANES)
+            with cgutils.for_range(builder, builder.sdiv(values.nitems, lanes), intp=INDEX) as loop:
+                address = builder.gep(values.data, [builder.mul(loop.index, lanes)])
+                pointer = builder.bitcast(address, VECTOR.as_pointer())
+                builder.store(emit(builder, load(builder, address)), pointer, align=4)
+            return context.get_dummy_value()
 
-    return types.void(array), codegen
+        return types.void(array), codegen
 
-
-@pytest.fixture(scope="module")
-def exponential() -> Callable[[Floats], Floats]:
-    @compiled()
-    def in_place(array: Any) -> None:
-        exponentiate(array)
+    @njit
+    def all_of(array: Any) -> None:
+        replace(array)
 
     def of(x: Floats) -> Floats:
         padded = np.zeros(-(-len(x) // LANES) * LANES, np.float32)
         padded[: len(x)] = x
-        in_place(padded)
+        all_of(padded)
         return padded[: len(x)]
 
     return of
+
+
+@pytest.fixture(scope="module")
+def exponential() -> Callable[[Floats], Floats]:
+    return in_place(vector_exponential)
+
+
+@pytest.fixture(scope="module")
+def power_of_two() -> Callable[[Floats], Floats]:
+    return in_place(vector_power_of_two)
 
 
 @pytest.mark.parametrize(
@@ -85,3 +93,28 @@ def test_above_88_it_stays_at_its_last_finite_value(
 @pytest.mark.parametrize("x", [0.0, -0.0])
 def test_of_zero_it_is_exactly_one(x: float, exponential: Callable[[Floats], Floats]) -> None:
     assert exponential(np.array([x], np.float32)).tolist() == [1.0]
+
+
+def test_a_power_of_two_is_precise_from_minus_100_to_0(
+    power_of_two: Callable[[Floats], Floats],
+) -> None:
+    t = np.linspace(-100, 0, 400_000, dtype=np.float32)
+    middles = np.arange(-99.5, 0).astype(np.float32)  # where the whole power changes
+    t = np.concatenate([t, middles, np.nextafter(middles, 0), np.nextafter(middles, -200)])
+    expected = np.exp2(t.astype(np.float64))
+    assert (np.abs(power_of_two(t) - expected) <= 4e-7 * expected).all()
+
+
+@pytest.mark.parametrize("t", [-100.01, -126.5, -127.0, -1e4, -3e38, -np.inf])
+def test_a_power_of_two_below_minus_100_is_exactly_zero(
+    t: float, power_of_two: Callable[[Floats], Floats]
+) -> None:
+    assert power_of_two(np.full(3, t, np.float32)).tolist() == [0.0] * 3
+
+
+def test_a_power_of_two_of_zero_is_one_and_of_no_number_none(
+    power_of_two: Callable[[Floats], Floats],
+) -> None:
+    seen = power_of_two(np.array([0.0, -0.0, np.nan, -1.0], np.float32))
+    assert seen[[0, 1, 3]].tolist() == [1.0, 1.0, 0.5]
+    assert np.isnan(seen[2])

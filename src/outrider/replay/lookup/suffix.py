@@ -38,14 +38,8 @@ class SuffixSetting:
         factor, chance = _plain(ours.max_spec_factor), _plain(ours.min_token_prob)
         told = (
             (f"depth {ours.max_tree_depth}", ours.max_tree_depth != default.max_tree_depth),
-            (
-                f"factor {factor}",
-                ours.max_spec_factor != default.max_spec_factor,
-            ),
-            (
-                f"chance {chance}",
-                ours.min_token_prob != default.min_token_prob,
-            ),
+            (f"factor {factor}", ours.max_spec_factor != default.max_spec_factor),
+            (f"chance {chance}", ours.min_token_prob != default.min_token_prob),
             (
                 f"{cached} cached" if cached else "own text only",
                 cached != default.max_cached_requests,
