@@ -12,6 +12,7 @@ from torch.nn import functional
 
 from outrider.engine.compiling import compiled
 from outrider.engine.kernels.formats.base import PANEL
+from outrider.engine.kernels.next_panel import panel_after
 from outrider.engine.kernels.products import panel_product, prepared, put_away, room_for
 from outrider.engine.kernels.team import finish, new_counters, take, wait
 from outrider.engine.models.backends.torch import TORCH_DTYPES
@@ -159,7 +160,8 @@ def _multiply(thread: int, counters: Any, region: int, panels: Any, x: Any, out:
         p = take(counters, region, thread, panels.shape[0])
         if p < 0:
             break
-        panel_product(panels[p], inputs, out, p * PANEL)
+        after = panel_after(counters, thread, panels, p, panels[:0])
+        panel_product(panels[p], after, inputs, out, p * PANEL)
         finish(counters, region)
     wait(counters, region, panels.shape[0])
     put_away(panels)

@@ -5,8 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+import numpy as np
 import torch
 
+from outrider.engine.kernels.memory import aligned_zeros
 from outrider.engine.models.base import Rows, TargetModel, blocks_for
 from outrider.engine.models.packing import PACKINGS
 from outrider.engine.models.registry import load_model
@@ -95,7 +97,7 @@ def _readers(threads: int) -> Mapping[str, Callable[[], object]]:
 
     One way sums arrays, the other multiplies the halves of each, which are two streams.
     """
-    arrays = [torch.ones(READ_BYTES // 8 // threads * 2) for _ in range(threads)]
+    arrays = [_ones(READ_BYTES // 8 // threads * 2) for _ in range(threads)]
     halves = [tuple(array.chunk(2)) for array in arrays]
     team = ThreadPoolExecutor(threads)
 
@@ -106,6 +108,11 @@ def _readers(threads: int) -> Mapping[str, Callable[[], object]]:
         return list(team.map(lambda pair: torch.dot(*pair), halves))
 
     return {"sum": sums, "dot product": products}
+
+
+def _ones(count: int) -> torch.Tensor:
+    """Numbers in the same kind of memory as the weights have."""
+    return torch.from_numpy(aligned_zeros((count,), np.float32)).fill_(1)
 
 
 def _prefill(model: TargetModel, count: int) -> None:

@@ -8,12 +8,13 @@ from typing import Any, TypeVar
 
 import numba
 import platformdirs
+from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic
 from numba.np.arrayobj import make_array
 
 Function = TypeVar("Function", bound=Callable[..., Any])
-Array = TypeVar("Array")
+Arrays = TypeVar("Arrays")
 
 
 def compiled(
@@ -36,20 +37,31 @@ def compiled(
     return decorate
 
 
-def _uncounted(_typing: Any, array: Any) -> Any:
-    def build(context: Any, builder: Any, signature: Any, given: Any) -> Any:
-        view = make_array(signature.args[0])(context, builder, given[0])
+def _uncounted(_typing: Any, arrays: Any) -> Any:
+    def of(context: Any, builder: Any, kind: Any, value: Any) -> Any:
+        if isinstance(kind, types.BaseTuple):
+            parts = [
+                of(context, builder, part, builder.extract_value(value, i))
+                for i, part in enumerate(kind)
+            ]
+            return context.make_tuple(builder, kind, parts)
+        if not isinstance(kind, types.Array):
+            return value
+        view = make_array(kind)(context, builder, value)
         view.meminfo = cgutils.get_null_value(view.meminfo.type)
         view.parent = cgutils.get_null_value(view.parent.type)
         return view._getvalue()  # noqa: SLF001  numba has no other name for it
 
-    return array(array), build
+    def build(context: Any, builder: Any, signature: Any, given: Any) -> Any:
+        return of(context, builder, signature.args[0], given[0])
+
+    return arrays(arrays), build
 
 
-uncounted: Callable[[Array], Array] = intrinsic(_uncounted)
-"""Gives a compiled function an array whose references nobody counts.
+uncounted: Callable[[Arrays], Arrays] = intrinsic(_uncounted)
+"""Gives a compiled function an array, or those in a tuple, whose references nobody counts.
 
-Counts are atomic and take longer than short steps do. The caller must keep the array alive.
+Counts are atomic and take longer than short steps do. The caller must keep the arrays alive.
 """
 
 

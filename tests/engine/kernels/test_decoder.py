@@ -23,5 +23,5 @@ def test_a_product_is_added_to_the_columns_that_exist() -> None:
     expected = x + inputs @ weight.T
     scratch = np.empty((3, 3 * PANEL), np.float32)
     for p, panel in enumerate(pack(torch.from_numpy(weight), FORMATS["float32"])):
-        add_product(panel, inputs, scratch, x, p * PANEL)
+        add_product(panel, panel, inputs, scratch, x, p * PANEL)
     np.testing.assert_allclose(x, expected, rtol=1e-5, atol=1e-5)

@@ -22,7 +22,7 @@ def product(weight: torch.Tensor, x: Array) -> Array:
     out = np.empty((len(x), len(packed) * PANEL), np.float32)
     parts = in_parts(x, np.empty(PARTS * len(x) * (x.shape[1] + DEPTH), np.uint16))
     for p, panel in enumerate(packed):
-        panel_product(panel, parts, out, p * PANEL)
+        panel_product(panel, packed[-1], parts, out, p * PANEL)
     return out
 
 

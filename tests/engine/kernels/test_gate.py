@@ -22,7 +22,7 @@ def test_the_gated_product_is_that_of_torch_and_stays_within_its_columns(
     out, scratch = np.full((6, columns), np.nan, np.float32), np.empty((6, 3 * PANEL), np.float32)
     for p in range(2):
         panels = pack(gate, FORMATS["float32"])[p], pack(up, FORMATS["float32"])[p]
-        gated_product(*panels, x, gelu, scratch, out, p * PANEL)
+        gated_product(*panels, panels[0], x, gelu, scratch, out, p * PANEL)
     inputs = torch.from_numpy(x).double()
     gated = inputs @ gate.double().T
     activated = functional.gelu(gated, approximate="tanh") if gelu else functional.silu(gated)

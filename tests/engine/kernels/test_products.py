@@ -26,7 +26,7 @@ def product(weight: torch.Tensor, x: Array, name: str = "float32") -> Array:
     out = np.empty((len(x), len(packed) * PANEL), np.float32)
     inputs = prepared(packed, x, room_for(packed, *x.shape))
     for p, panel in enumerate(packed):
-        panel_product(panel, inputs, out, p * PANEL)
+        panel_product(panel, panel, inputs, out, p * PANEL)
     put_away(packed)
     return out
 
@@ -77,7 +77,8 @@ def test_a_row_is_bit_for_bit_the_same_alone_and_among_any_others(name: str, dep
 def test_only_the_columns_of_the_panel_are_written() -> None:
     weight, x = random_operands(PANEL, 10, 5)
     out = np.full((5, 3 * PANEL), -1, np.float32)
-    panel_product(pack(weight, FORMATS["float32"])[0], x, out, PANEL)
+    panel = pack(weight, FORMATS["float32"])[0]
+    panel_product(panel, panel, x, out, PANEL)
     assert (out[:, :PANEL] == -1).all()
     assert (out[:, 2 * PANEL :] == -1).all()
     assert np.array_equal(out[:, PANEL : 2 * PANEL], product(weight, x))

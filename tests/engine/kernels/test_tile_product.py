@@ -28,7 +28,7 @@ def product(weight: torch.Tensor, x: Array) -> Array:
     out = np.full((rows, len(packed) * PANEL + 2), -1, np.float32)
     parts = in_parts(x, np.empty(PARTS * rows * (depth + DEPTH), np.uint16))
     for p, panel in enumerate(packed):
-        tile_product(panel, parts, out, p * PANEL)
+        tile_product(panel, panel, parts, out, p * PANEL)
     assert (out[:, -2:] == -1).all()
     return out[:, :-2]
 

@@ -10,12 +10,13 @@ from typing import Any
 
 import numpy as np
 
-from outrider.engine.compiling import compiled
+from outrider.engine.compiling import compiled, uncounted
 from outrider.engine.kernels.arguments import Cache
 from outrider.engine.kernels.attention.registry import attend, store_heads
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.gate import gated_product
 from outrider.engine.kernels.heads import prepare_heads
+from outrider.engine.kernels.next_panel import panel_after
 from outrider.engine.kernels.norm import add_norm, rms_norm
 from outrider.engine.kernels.products import (
     panel_product,
@@ -38,9 +39,9 @@ def embed(token: int, table: Any, scale: Any, out: Any) -> None:
 
 
 @compiled()
-def add_product(panel: Any, inputs: Any, scratch: Any, x: Any, column: int) -> None:
+def add_product(panel: Any, following: Any, inputs: Any, scratch: Any, x: Any, column: int) -> None:
     """Adds `inputs @ panel` to the columns of the residual stream `x` [R, H] from `column` on."""
-    panel_product(panel, inputs, scratch, 0)
+    panel_product(panel, following, inputs, scratch, 0)
     width = min(PANEL, x.shape[1] - column)
     for r in range(x.shape[0]):
         # Whole slices, for whose indices no wrapping is checked, become vectors.
@@ -76,10 +77,11 @@ def add_branch(
         p = take(counters, region, thread, panels.shape[0])
         if p < 0:
             break
+        after = panel_after(counters, thread, panels, p, following)
         if normed:
-            panel_product(panels[p], inputs, branch, p * PANEL)
+            panel_product(panels[p], after, inputs, branch, p * PANEL)
         else:
-            add_product(panels[p], inputs, scratch, x, p * PANEL)
+            add_product(panels[p], after, inputs, scratch, x, p * PANEL)
         finish(counters, region)
     asked = wait_asking(counters, region, panels.shape[0], thread, following, 0)
     if not normed:
@@ -122,13 +124,14 @@ def attend_rows(
     qkv = layers.qkv[layer]
     inputs = prepared(qkv, normed, room)
 
+    following = layers.output[layer]
     while True:
         p = take(counters, region, thread, qkv.shape[0])
         if p < 0:
             break
-        panel_product(qkv[p], inputs, heads, p * PANEL)
+        after = panel_after(counters, thread, qkv, p, following)
+        panel_product(qkv[p], after, inputs, heads, p * PANEL)
         finish(counters, region)
-    following = layers.output[layer]
     asked = wait_asking(counters, region, qkv.shape[0], thread, following, 0)
 
     while True:
@@ -192,7 +195,8 @@ def activate_rows(
         p = take(counters, region, thread, half)
         if p < 0:
             break
-        gated_product(gate_up[p], gate_up[half + p], inputs, gelu, scratch, out, p * PANEL)
+        after = panel_after(counters, thread, gate_up[:half], p, following)
+        gated_product(gate_up[p], gate_up[half + p], after, inputs, gelu, scratch, out, p * PANEL)
         finish(counters, region)
     wait_asking(counters, region, half, thread, following, 0)
 
@@ -211,6 +215,9 @@ def forward(
     logits: Any,  # [W, V in whole panels], the result
 ) -> None:
     """One thread's part of a forward pass: caches keys and values, leaves `logits`."""
+    counters, batch, layers, ends, rope, cache, shared, logits = uncounted(
+        (counters, batch, layers, ends, rope, cache, shared, logits)
+    )
     x, epsilon = shared.residual, constants.epsilon
     count, hidden = x.shape
     # A thread that wakes up late may still be in the last pass: it writes to what is its own.
@@ -309,7 +316,8 @@ def forward(
         p = take(counters, region, thread, ends.head.shape[0])
         if p < 0:
             break
-        panel_product(ends.head[p], inputs, logits, p * PANEL)
+        after = panel_after(counters, thread, ends.head, p, ends.head[:0])
+        panel_product(ends.head[p], after, inputs, logits, p * PANEL)
         finish(counters, region)
     wait(counters, region, ends.head.shape[0])
     put_away(ends.head)

@@ -6,6 +6,7 @@ and the odd inputs of a line have a chain of multiply-adds each, whose ends are 
 join the sum of the lines. (A tile counts what is below 1.2e-38 as 0; no sum notices.)
 """
 
+from collections.abc import Iterator
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -17,6 +18,7 @@ from numba.extending import intrinsic
 from outrider.engine.compiling import compiled
 from outrider.engine.kernels.formats.bfloat16 import widen_high, widen_low
 from outrider.engine.kernels.formats.tiles import DEPTH, PARTS
+from outrider.engine.kernels.next_panel import LINE_BYTES, ask_ahead
 from outrider.engine.kernels.tile_registers import ROW_BYTES, TILE_BYTES, element_address
 from outrider.engine.kernels.vectors import (
     INDEX,
@@ -27,18 +29,14 @@ from outrider.engine.kernels.vectors import (
     index,
     load,
     multiply_add,
-    prefetch,
     spread,
 )
 
 FEW_ROWS = 2
 
 _HALVES, _PARTS = (0, 1), range(PARTS)
-_LINE_BYTES = len(_HALVES) * TILE_BYTES
 _PAIR = ir.IntType(32)
 _NOTHING = ir.Constant(VECTOR, None)
-_AHEAD_BYTES = 8192
-"""How far ahead weights are asked for."""
 
 
 class _Sum(NamedTuple):
@@ -54,7 +52,9 @@ def _product(rows: int) -> Any:
     which = [_Sum(*each) for each in product(range(rows), _PARTS, _HALVES)]
 
     @intrinsic
-    def multiply(_typing: Any, panel: Any, parts: Any, out: Any, column: Any) -> Any:
+    def multiply(
+        _typing: Any, panel: Any, following: Any, parts: Any, out: Any, column: Any
+    ) -> Any:
         def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
             def address(array: int, *places: Any) -> Any:
                 kind = signature.args[array]
@@ -62,27 +62,29 @@ def _product(rows: int) -> Any:
 
             zero = index(0)
             weights = address(0, zero, zero)
+            after = address(1, zero, zero)
             inputs = [
-                [address(1, index(part), index(row), zero) for part in _PARTS]
+                [address(2, index(part), index(row), zero) for part in _PARTS]
                 for row in range(rows)
             ]
             made = context.make_array(signature.args[0])(context, builder, args[0])
             sums = {each: cgutils.alloca_once_value(builder, _NOTHING) for each in which}
             lines = builder.extract_value(made.shape, 0)
             with cgutils.for_range(builder, lines, intp=INDEX) as loop:
-                line = bytes_after(builder, weights, builder.mul(loop.index, index(_LINE_BYTES)))
+                line = bytes_after(builder, weights, builder.mul(loop.index, index(LINE_BYTES)))
                 done = builder.mul(loop.index, index(2 * DEPTH))
                 here = [[bytes_after(builder, x, done) for x in row] for row in inputs]
-                for each, added in _line_products(builder, line, here).items():
+                asks = ask_ahead(builder, after, lines, loop.index)
+                for each, added in _line_products(builder, line, here, asks).items():
                     builder.store(builder.fadd(builder.load(sums[each]), added), sums[each])
             for row, half in product(range(rows), _HALVES):
                 first, second = (builder.load(sums[_Sum(row, part, half)]) for part in _PARTS)
-                place = builder.add(args[3], index(half * LANES))
-                to = builder.bitcast(address(2, index(row), place), VECTOR.as_pointer())
+                place = builder.add(args[4], index(half * LANES))
+                to = builder.bitcast(address(3, index(row), place), VECTOR.as_pointer())
                 builder.store(builder.fadd(first, second), to, align=4)
             return context.get_dummy_value()
 
-        return types.void(panel, parts, out, types.intp), codegen
+        return types.void(panel, following, parts, out, types.intp), codegen
 
     return multiply
 
@@ -91,26 +93,31 @@ _one_row, _two_rows = _product(1), _product(2)
 
 
 @compiled()
-def few_rows_product(panel: Any, parts: Any, out: Any, column: Any) -> None:
+def few_rows_product(panel: Any, following: Any, parts: Any, out: Any, column: Any) -> None:
     """`out[:, column : column + PANEL] = x @ panel`, where `parts` [PARTS, R, K] are those of x.
 
-    x has at most `FEW_ROWS` rows.
+    x has at most `FEW_ROWS` rows; `following` is the panel that is needed next.
     """
     rows = parts.shape[1]
     if rows == 1:
-        _one_row(panel, parts, out, column)
+        _one_row(panel, following, parts, out, column)
     elif rows == FEW_ROWS:
-        _two_rows(panel, parts, out, column)
+        _two_rows(panel, following, parts, out, column)
 
 
-def _line_products(builder: Any, line: Any, inputs: list[list[Any]]) -> dict[_Sum, Any]:
-    """The products of a line of weights with the parts of each row, whose addresses are given."""
+def _line_products(
+    builder: Any, line: Any, inputs: list[list[Any]], asks: Iterator[None]
+) -> dict[_Sum, Any]:
+    """The products of a line of weights with the parts of each row, whose addresses are given.
+
+    Between them it `asks` for what comes next.
+    """
     chains: dict[tuple[_Sum, int], Any] = {}
     for pair in range(DEPTH // 2):
         weights = []
         for half in _HALVES:
             at = bytes_after(builder, line, index(half * TILE_BYTES + pair * ROW_BYTES))
-            prefetch(builder, bytes_after(builder, at, index(_AHEAD_BYTES)))
+            next(asks)
             weights.append(_widened(builder, load(builder, at, INTEGERS)))
         for row, part in product(range(len(inputs)), _PARTS):
             at = bytes_after(builder, inputs[row][part], index(4 * pair))

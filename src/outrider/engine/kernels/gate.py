@@ -20,6 +20,7 @@ _CUBIC = 0.044715
 def gated_product(
     gate: Any,
     up: Any,
+    following: Any,
     inputs: Any,
     gelu: bool,  # noqa: FBT001
     scratch: Any,
@@ -28,13 +29,14 @@ def gated_product(
 ) -> None:
     """`activation(x @ gate) * (x @ up)` into a panel of `out` [R, I], from `column` on.
 
-    `inputs` are x [R, K] as `prepared`. Both activations are x / (1 + exp(-z)): SiLU with z = x;
-    GELU, in the tanh form, with z = sqrt(8 / pi) (x + 0.044715 x^3), since 1 + tanh(z / 2) =
-    2 / (1 + exp(-z)). `scratch` is [R, at least 2 PANEL].
+    `inputs` are x [R, K] as `prepared`; `following` is the panel that is needed next. Both
+    activations are x / (1 + exp(-z)): SiLU with z = x; GELU, in the tanh form, with
+    z = sqrt(8 / pi) (x + 0.044715 x^3), since 1 + tanh(z / 2) = 2 / (1 + exp(-z)). `scratch` is
+    [R, at least 2 PANEL].
     """
     rows, width = out.shape
-    panel_product(gate, inputs, scratch, 0)
-    panel_product(up, inputs, scratch, PANEL)
+    panel_product(gate, up, inputs, scratch, 0)
+    panel_product(up, following, inputs, scratch, PANEL)
     if column + PANEL <= width:
         _activate(scratch, rows, gelu, out, column)
         return

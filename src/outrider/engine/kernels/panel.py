@@ -6,10 +6,10 @@ have in memory, weights become float32 in registers, and activations and sums ar
 tiles, see `tile_product`.
 """
 
-import numpy as np
 import torch
 
 from outrider.engine.kernels.formats.base import PANEL, Array, WeightFormat
+from outrider.engine.kernels.memory import aligned_zeros
 
 _PACKED_PANELS = 64
 
@@ -19,11 +19,18 @@ def pack(weight: torch.Tensor, weight_format: WeightFormat) -> Array:
 
     A few at a time, since the whole of a large one would take several times its memory.
     """
-    parts = []
-    for first in range(0, len(weight), _PACKED_PANELS * PANEL):
-        part = weight[first : first + _PACKED_PANELS * PANEL]
-        padded = torch.zeros(len(part) + -len(part) % PANEL, weight.shape[1])
-        padded[: len(part)] = part
-        panels = padded.view(-1, PANEL, weight.shape[1]).transpose(1, 2)
-        parts.append(weight_format.pack(panels))
-    return np.concatenate(parts) if len(parts) > 1 else parts[0]
+    rows = _PACKED_PANELS * PANEL
+    first = _lines(weight[:rows], weight_format)
+    packed = aligned_zeros((-(-len(weight) // PANEL), *first.shape[1:]), first.dtype)
+    packed[: len(first)] = first
+    for start in range(rows, len(weight), rows):
+        lines = _lines(weight[start : start + rows], weight_format)
+        packed[start // PANEL :][: len(lines)] = lines
+    return packed
+
+
+def _lines(weight: torch.Tensor, weight_format: WeightFormat) -> Array:
+    """All of the weight at once."""
+    padded = torch.zeros(len(weight) + -len(weight) % PANEL, weight.shape[1])
+    padded[: len(weight)] = weight
+    return weight_format.pack(padded.view(-1, PANEL, weight.shape[1]).transpose(1, 2))

@@ -1,7 +1,7 @@
 """Products with packed weights, in whatever format they are: what decides decoding speed.
 
 inputs = prepared(panels, x, room)
-for p in …: panel_product(panels[p], inputs, out, p * PANEL)
+for p in …: panel_product(panels[p], panels[p + 1], inputs, out, p * PANEL)
 put_away(panels)
 """
 
@@ -37,13 +37,14 @@ def prepared(panels: Any, x: Any, room: Any) -> Any:
 
 
 @compiled(inline=True)
-def panel_product(panel: Any, inputs: Any, out: Any, column: int) -> None:
+def panel_product(panel: Any, following: Any, inputs: Any, out: Any, column: int) -> None:
     """`out[:, column : column + PANEL] = x @ panel`.
 
     `panel` is one of those that `pack` makes, `inputs` are x [R, K] as `prepared` for it, and `out`
-    [R, C] is float32. The panel that follows in memory is taken to be the next.
+    [R, C] is float32. `following` is the panel that is needed next, which need not exist: it is
+    asked for in tiles, while vectors ask for what follows in memory.
     """
-    _multiply(panel, inputs, out, column)
+    _multiply(panel, following, inputs, out, column)
 
 
 @compiled(inline=True)
@@ -58,15 +59,15 @@ def stored_weight(panels: Any, output: int, k: int) -> Any:
     return _weight(panels, output, k)
 
 
-def _multiply_vectors(panel: Any, x: Any, out: Any, column: Any) -> None:
+def _multiply_vectors(panel: Any, _following: Any, x: Any, out: Any, column: Any) -> None:
     strip_product(panel, ZERO, x.shape[1], x, ZERO, out, np.int64(column), ZERO, MORE)
 
 
-def _multiply_tiles(panel: Any, parts: Any, out: Any, column: Any) -> None:
+def _multiply_tiles(panel: Any, following: Any, parts: Any, out: Any, column: Any) -> None:
     if parts.shape[1] <= FEW_ROWS:
-        few_rows_product(panel, parts, out, np.int64(column))
+        few_rows_product(panel, following, parts, out, np.int64(column))
     else:
-        tile_product(panel, parts, out, np.int64(column))
+        tile_product(panel, following, parts, out, np.int64(column))
 
 
 def _weight_in_vector(panels: Any, output: Any, k: Any) -> Any:

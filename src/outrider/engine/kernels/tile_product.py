@@ -19,6 +19,7 @@ from outrider.engine.compiling import compiled
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.formats.tiles import DEPTH, PARTS, TILE_ROWS
 from outrider.engine.kernels.memory import aligned_empty
+from outrider.engine.kernels.next_panel import LINE_BYTES, ask_ahead
 from outrider.engine.kernels.tile_registers import (
     INPUTS,
     ROW_BYTES,
@@ -37,12 +38,7 @@ from outrider.engine.kernels.vectors import (
     bytes_after,
     index,
     load,
-    prefetch,
 )
-
-_LINE_BYTES = len(WEIGHTS) * TILE_BYTES
-_AHEAD_BYTES = 8192
-"""How far ahead weights are asked for."""
 
 _HALVES = ir.VectorType(ir.IntType(16), LANES)
 
@@ -115,11 +111,11 @@ def in_parts(x: Any, room: Any) -> Any:
 
 
 @compiled()
-def tile_product(panel: Any, parts: Any, out: Any, column: Any) -> None:
+def tile_product(panel: Any, following: Any, parts: Any, out: Any, column: Any) -> None:
     """`out[:, column : column + PANEL] = x @ panel`, where `parts` are what `in_parts` makes of x.
 
-    With more rows than a tile has, the last block begins so early that it is full: rows that are in
-    two blocks have the same result in both.
+    `following` is the panel that is needed next. With more rows than a tile has, the last block
+    begins so early that it is full: rows that are in two blocks have the same result in both.
     """
     rows = parts.shape[1]
     size = min(rows, TILE_ROWS)
@@ -127,12 +123,14 @@ def tile_product(panel: Any, parts: Any, out: Any, column: Any) -> None:
     sums = aligned_empty(numbers, np.float32).reshape(len(SUMS), TILE_ROWS, PANEL)
     for start in range(0, rows, TILE_ROWS):
         first = min(start, rows - size)
-        _sum_products(panel, parts, first, sums)
+        _sum_products(panel, following, parts, first, sums)
         _add_sums(sums, size, out, first, np.int64(column))
 
 
 @intrinsic
-def _sum_products(_typing: Any, panel: Any, parts: Any, first: Any, sums: Any) -> Any:
+def _sum_products(
+    _typing: Any, panel: Any, following: Any, parts: Any, first: Any, sums: Any
+) -> Any:
     """`sums` [PARTS, TILE_ROWS, PANEL] = a block of rows of `parts`, from `first`, times a panel.
 
     The tiles are configured for the rows of a block. Weights are in memory for the first block, and
@@ -149,16 +147,17 @@ def _sum_products(_typing: Any, panel: Any, parts: Any, first: Any, sums: Any) -
 
         zero = index(0)
         tiles = address(0, zero, zero)
-        rows = [address(1, index(part), args[2], zero) for part in range(PARTS)]
-        row_bytes = builder.mul(length(1, 2), index(2))
-        is_first = builder.icmp_signed("==", args[2], zero)
+        rows = [address(2, index(part), args[3], zero) for part in range(PARTS)]
+        row_bytes = builder.mul(length(2, 2), index(2))
+        is_first = builder.icmp_signed("==", args[3], zero)
         for register in (*SUMS[0], *SUMS[1]):
             tile_call(builder, "tilezero", register)
-        with cgutils.for_range(builder, length(0, 0), intp=INDEX) as loop:
-            line = bytes_after(builder, tiles, builder.mul(loop.index, index(_LINE_BYTES)))
+        lines = length(0, 0)
+        with cgutils.for_range(builder, lines, intp=INDEX) as loop:
+            line = bytes_after(builder, tiles, builder.mul(loop.index, index(LINE_BYTES)))
             with builder.if_then(is_first):
-                for at in range(_AHEAD_BYTES, _AHEAD_BYTES + _LINE_BYTES, ROW_BYTES):
-                    prefetch(builder, bytes_after(builder, line, index(at)))
+                for _ in ask_ahead(builder, address(1, zero, zero), lines, loop.index):
+                    pass
             for half, register in enumerate(WEIGHTS):
                 tile = bytes_after(builder, line, index(half * TILE_BYTES))
                 tile_call(builder, "tileloadd64", register, tile, index(ROW_BYTES))
@@ -166,11 +165,11 @@ def _sum_products(_typing: Any, panel: Any, parts: Any, first: Any, sums: Any) -
             _add_products(builder, [bytes_after(builder, row, done) for row in rows], row_bytes)
         for which, registers in enumerate(SUMS):
             for half, register in enumerate(registers):
-                at = address(3, index(which), zero, index(half * LANES))
+                at = address(4, index(which), zero, index(half * LANES))
                 tile_call(builder, "tilestored64", register, at, index(4 * PANEL))
         return context.get_dummy_value()
 
-    return types.void(panel, parts, types.intp, sums), codegen
+    return types.void(panel, following, parts, types.intp, sums), codegen
 
 
 def _add_products(builder: Any, rows: Sequence[Any], row_bytes: Any) -> None:

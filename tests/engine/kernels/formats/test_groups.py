@@ -67,7 +67,7 @@ def test_a_product_is_that_with_the_weights_that_are_kept(
     packed = pack(weight, FORMATS[name])
     out = np.empty((rows, len(packed) * PANEL), np.float32)
     for p, panel in enumerate(packed):
-        panel_product(panel, x, out, p * PANEL)
+        panel_product(panel, panel, x, out, p * PANEL)
     exact = x.astype(np.float64) @ kept(weight, name).numpy().T
     np.testing.assert_allclose(out[:, :outputs], exact, atol=1e-4, rtol=1e-5)
     assert (out[:, outputs:] == 0).all()
