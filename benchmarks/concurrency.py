@@ -24,6 +24,7 @@ from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.adaptive.profiling import profile_steps
 from outrider.engine.adaptive.verification import AdaptiveVerification
 from outrider.engine.caching.cache import BlockCache
+from outrider.engine.drafting.draft import Draft
 from outrider.engine.drafting.ngram import NgramDrafter
 from outrider.engine.drafting.none import NoDrafter
 from outrider.engine.engine import Engine
@@ -40,6 +41,7 @@ from outrider.engine.scheduling.scheduler import Scheduler
 from outrider.engine.sequence import Sequence
 from outrider.engine.tokenizer import Tokenizer
 from outrider.engine.tokenizer_cache import kept_folder
+from outrider.engine.verification.base import Verdict
 from outrider.engine.verification.standard import StandardVerifier
 from outrider.records.prompt import PromptRecord
 
@@ -82,11 +84,29 @@ class TimedModel:
 
 
 @dataclass
+class TimedVerifier:
+    """Lossless verification that adds up its seconds, greedy choices among all tokens included."""
+
+    rule: StandardVerifier = field(default_factory=StandardVerifier)
+    seconds: float = 0.0
+    name: str = StandardVerifier.name
+    lossless: bool = StandardVerifier.lossless
+
+    def verify(self, logits: torch.Tensor, draft: Draft, sampling: Sequence_[Sampling]) -> Verdict:
+        """See `Verifier.verify`."""
+        start = time.perf_counter()
+        verdict = self.rule.verify(logits, draft, sampling)
+        self.seconds += time.perf_counter() - start
+        return verdict
+
+
+@dataclass
 class Arm:
     """One way to serve, and what each round gave.
 
-    That is tokens per second by the clock and by the rows, and the share of the time that was not
-    the target's. `adaptive` goes on learning from round to round; `outputs` are those of the last.
+    That is tokens per second by the clock and by the rows, and the shares of the time that were
+    verification's, and neither its nor the target's. `adaptive` goes on learning from round to
+    round; `outputs` are those of the last.
     """
 
     model: TimedModel
@@ -94,21 +114,25 @@ class Arm:
     adaptive: AdaptiveVerification | None = None
     rates: list[float] = field(default_factory=list)
     expected_rates: list[float] = field(default_factory=list)
-    outside: list[float] = field(default_factory=list)
+    verification: list[float] = field(default_factory=list)
+    rest: list[float] = field(default_factory=list)
+    verifier: TimedVerifier = field(default_factory=TimedVerifier)
     outputs: list[list[int]] = field(default_factory=list)
 
     def measure(self, groups: Sequence_[Sequence_[PromptRecord]]) -> None:
         """Serve the prompts of each group together, one group after the other."""
         self.outputs = []
-        self.model.seconds = self.model.expected_s = decode_s = 0.0
+        self.model.seconds = self.model.expected_s = decode_s = verified_s = 0.0
         emitted = 0
         for group in groups:
             tokens, seconds = self._serve(group)
             emitted += tokens
             decode_s += seconds
+            verified_s += self.verifier.seconds
         self.rates.append(emitted / decode_s)
         self.expected_rates.append(emitted / self.model.expected_s)
-        self.outside.append(1 - self.model.seconds / decode_s)
+        self.verification.append(verified_s / decode_s)
+        self.rest.append(1 - (self.model.seconds + verified_s) / decode_s)
 
     def _serve(self, prompts: Sequence_[PromptRecord]) -> tuple[int, float]:
         """The tokens after the last prefill, and the seconds that they took."""
@@ -129,6 +153,7 @@ class Arm:
             engine.step()
         before = sum(len(sequence.output_token_ids) for sequence in sequences)
         self.model.counting = True
+        self.verifier.seconds = 0.0
         start = time.perf_counter()
         while engine.busy:
             engine.step()
@@ -141,7 +166,7 @@ class Arm:
         loop = StepLoop(
             model=self.model,
             drafter=NgramDrafter(self.k, 2, 4) if self.k else NoDrafter(),
-            verifier=StandardVerifier(),
+            verifier=self.verifier,
             recorder=StepRecorder(),
             k=self.k,
             clock=time.perf_counter,
@@ -174,7 +199,10 @@ def measure_streams(
                 spread_text(Spread.of(arm.rates[1:]), 1),
                 spread_text(paired_ratio(arm.rates[1:], plain.rates[1:]), 2),
                 spread_text(paired_ratio(arm.expected_rates[1:], plain.expected_rates[1:]), 2),
-                f"{100 * Spread.of(arm.outside[1:]).median:.1f} %",
+                *(
+                    f"{100 * Spread.of(share[1:]).median:.1f} %"
+                    for share in (arm.verification, arm.rest)
+                ),
                 "yes" if arm.outputs == plain.outputs else "no",
             )
             for name, arm in arms.items()
@@ -184,13 +212,14 @@ def measure_streams(
         f" {MIN_PROMPTS}; n-gram lookup (2 to 4 tokens). Output tokens per second of all streams"
         f" together, prefill left out; median (min–max) of {rounds} rounds, the ratio paired by"
         " round. By the rows: the same ratio if every step cost what the profile of this machine"
-        " says of its number of rows, without the noise of the clock. Outside the target: the"
-        " share of the time that drafting, scheduling, verification and recording take. Same"
-        " tokens: as without speculation, in the last round."
+        " says of its number of rows, without the noise of the clock. Choice: the share"
+        " of the time that verification takes, the greedy choice among all tokens included; rest:"
+        " drafting, scheduling and recording. Same tokens: as without speculation, in the last"
+        " round."
     )
     header = (
         *("streams", "arm", "tokens/s", "against none", "by the rows"),
-        *("outside the target", "same tokens"),
+        *("choice", "rest", "same tokens"),
     )
     return Table("Several streams at once", note, header, tuple(rows))
 

@@ -8,7 +8,7 @@ from tests.engine.kernels.arrays import random
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.formats.tiles import DEPTH, PARTS, BFloat16Tiles, tiles_available
 from outrider.engine.kernels.panel import pack
-from outrider.engine.kernels.tile_product import in_parts, tile_product
+from outrider.engine.kernels.tile_product import in_parts, rows_of_block, tile_product
 
 pytestmark = pytest.mark.skipif(not tiles_available(), reason="this CPU has no tile registers")
 Array = np.ndarray[Any, np.dtype[Any]]
@@ -74,3 +74,10 @@ def test_the_product_of_whole_numbers_is_exact() -> None:
     weight = torch.from_numpy(generator.integers(-100, 101, (PANEL, 90)).astype(np.float32))
     x = generator.integers(-99, 100, (23, 90)).astype(np.float32)
     assert np.array_equal(product(weight, x), x @ weight.numpy().T)
+
+
+@pytest.mark.parametrize(
+    ("rows", "together"), [(1, 1), (3, 3), (16, 16), (17, 9), (32, 16), (33, 11), (192, 16)]
+)
+def test_blocks_are_as_small_as_their_number_allows(rows: int, together: int) -> None:
+    assert rows_of_block(rows) == together

@@ -6,7 +6,8 @@ and the odd inputs of a line have a chain of multiply-adds each, whose ends are 
 join the sum of the lines. (A tile counts what is below 1.2e-38 as 0; no sum notices.)
 """
 
-from collections.abc import Iterator
+from collections.abc import Callable
+from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
 
@@ -18,7 +19,7 @@ from numba.extending import intrinsic
 from outrider.engine.compiling import compiled
 from outrider.engine.kernels.formats.bfloat16 import widen_high, widen_low
 from outrider.engine.kernels.formats.tiles import DEPTH, PARTS
-from outrider.engine.kernels.next_panel import LINE_BYTES, ask_ahead
+from outrider.engine.kernels.next_panel import LINE_BYTES, PLACES, ask_ahead
 from outrider.engine.kernels.tile_registers import ROW_BYTES, TILE_BYTES, element_address
 from outrider.engine.kernels.vectors import (
     INDEX,
@@ -34,6 +35,7 @@ from outrider.engine.kernels.vectors import (
 
 FEW_ROWS = 2
 
+_PAIRS_PER_PLACE = DEPTH // 2 // PLACES
 _HALVES, _PARTS = (0, 1), range(PARTS)
 _PAIR = ir.IntType(32)
 _NOTHING = ir.Constant(VECTOR, None)
@@ -74,8 +76,8 @@ def _product(rows: int) -> Any:
                 line = bytes_after(builder, weights, builder.mul(loop.index, index(LINE_BYTES)))
                 done = builder.mul(loop.index, index(2 * DEPTH))
                 here = [[bytes_after(builder, x, done) for x in row] for row in inputs]
-                asks = ask_ahead(builder, after, lines, loop.index)
-                for each, added in _line_products(builder, line, here, asks).items():
+                ask = partial(ask_ahead, builder, after, lines, loop.index)
+                for each, added in _line_products(builder, line, here, ask).items():
                     builder.store(builder.fadd(builder.load(sums[each]), added), sums[each])
             for row, half in product(range(rows), _HALVES):
                 first, second = (builder.load(sums[_Sum(row, part, half)]) for part in _PARTS)
@@ -106,18 +108,19 @@ def few_rows_product(panel: Any, following: Any, parts: Any, out: Any, column: A
 
 
 def _line_products(
-    builder: Any, line: Any, inputs: list[list[Any]], asks: Iterator[None]
+    builder: Any, line: Any, inputs: list[list[Any]], ask: Callable[[Any], None]
 ) -> dict[_Sum, Any]:
     """The products of a line of weights with the parts of each row, whose addresses are given.
 
-    Between them it `asks` for what comes next.
+    Between them `ask` emits the requests for what comes next, place after place.
     """
     chains: dict[tuple[_Sum, int], Any] = {}
     for pair in range(DEPTH // 2):
+        if pair % _PAIRS_PER_PLACE == 0:
+            ask(index(pair // _PAIRS_PER_PLACE))
         weights = []
         for half in _HALVES:
             at = bytes_after(builder, line, index(half * TILE_BYTES + pair * ROW_BYTES))
-            next(asks)
             weights.append(_widened(builder, load(builder, at, INTEGERS)))
         for row, part in product(range(len(inputs)), _PARTS):
             at = bytes_after(builder, inputs[row][part], index(4 * pair))

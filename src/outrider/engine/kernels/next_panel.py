@@ -2,11 +2,10 @@
 
 A core asks memory for most at a time where it reads in several places at once: each of them has a
 page of its own, in which the hardware too asks ahead. So the lines of a panel ask for the next one,
-each for its share, in `_PLACES` places. What they ask for waits in the second cache, which holds
+each for its share, in `PLACES` places. What they ask for waits in the second cache, which holds
 several panels wherever there are tile registers.
 """
 
-from collections.abc import Iterator
 from typing import Any
 
 from outrider.engine.compiling import compiled
@@ -17,8 +16,8 @@ from outrider.engine.kernels.vectors import bytes_after, index, prefetch
 LINE_BYTES = 2 * TILE_BYTES
 """A line of a panel: a tile for each half of the outputs."""
 
-_PLACES = 8
-_SHARE_BYTES = LINE_BYTES // _PLACES
+PLACES = 8
+_SHARE_BYTES = LINE_BYTES // PLACES
 """What a line asks for in each place."""
 
 
@@ -38,15 +37,12 @@ def panel_after(counters: Any, thread: int, panels: Any, p: int, following: Any)
     return panels[p]
 
 
-def ask_ahead(builder: Any, following: Any, lines: Any, line: Any) -> Iterator[None]:
-    """Emit the requests for the share of `line`, of `lines`, one each time it is asked to go on.
+def ask_ahead(builder: Any, following: Any, lines: Any, line: Any, place: Any) -> None:
+    """Emit the requests for the share of `line`, of `lines`, in one of the `PLACES`.
 
     `following` is the address of what is needed next: as many bytes as the panel itself has.
     """
-    for place in range(_PLACES):
-        begin = builder.mul(lines, index(place * _SHARE_BYTES))
-        share = builder.add(begin, builder.mul(line, index(_SHARE_BYTES)))
-        for at in range(0, _SHARE_BYTES, ROW_BYTES):
-            address = bytes_after(builder, following, builder.add(share, index(at)))
-            prefetch(builder, address, nearness=2)
-            yield
+    begin = builder.mul(builder.add(builder.mul(lines, place), line), index(_SHARE_BYTES))
+    for at in range(0, _SHARE_BYTES, ROW_BYTES):
+        address = bytes_after(builder, following, builder.add(begin, index(at)))
+        prefetch(builder, address, nearness=2)

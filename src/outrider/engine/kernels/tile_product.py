@@ -19,7 +19,7 @@ from outrider.engine.compiling import compiled
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.formats.tiles import DEPTH, PARTS, TILE_ROWS
 from outrider.engine.kernels.memory import aligned_empty
-from outrider.engine.kernels.next_panel import LINE_BYTES, ask_ahead
+from outrider.engine.kernels.next_panel import LINE_BYTES, PLACES, ask_ahead
 from outrider.engine.kernels.tile_registers import (
     INPUTS,
     ROW_BYTES,
@@ -86,13 +86,22 @@ def store_parts(builder: Any, numbers: Any, first: Any, step: Any) -> None:
 
 
 @compiled()
+def rows_of_block(rows: int) -> Any:
+    """Return how many rows are multiplied at once: no more than that many blocks need.
+
+    The last block begins so early that it is full: rows that are in two have one result in both.
+    """
+    return -(-rows // max(1, -(-rows // TILE_ROWS)))
+
+
+@compiled()
 def in_parts(x: Any, room: Any) -> Any:
     """Return `x` [R, K] in parts, uint16 [PARTS, R, K filled up with zeros], in `room`.
 
     This thread's tile registers are given their shapes for so many rows.
     """
     rows, depth = x.shape
-    configure_tiles(max(1, min(rows, TILE_ROWS)))
+    configure_tiles(max(1, rows_of_block(rows)))
     filled = depth + -depth % DEPTH
     whole = depth - depth % LANES
     step = rows * filled
@@ -114,27 +123,29 @@ def in_parts(x: Any, room: Any) -> Any:
 def tile_product(panel: Any, following: Any, parts: Any, out: Any, column: Any) -> None:
     """`out[:, column : column + PANEL] = x @ panel`, where `parts` are what `in_parts` makes of x.
 
-    `following` is the panel that is needed next. With more rows than a tile has, the last block
-    begins so early that it is full: rows that are in two blocks have the same result in both.
+    `following` is the panel that is needed next.
     """
     rows = parts.shape[1]
-    size = min(rows, TILE_ROWS)
+    size = rows_of_block(rows)
     numbers = len(SUMS) * TILE_ROWS * PANEL
     sums = aligned_empty(numbers, np.float32).reshape(len(SUMS), TILE_ROWS, PANEL)
-    for start in range(0, rows, TILE_ROWS):
-        first = min(start, rows - size)
-        _sum_products(panel, following, parts, first, sums)
+    blocks = -(-rows // TILE_ROWS)
+    for block in range(blocks):
+        first = min(block * size, rows - size)
+        # Each block asks for its share of the next panel, so that none waits for memory longer.
+        places = PLACES * block // blocks, PLACES * (block + 1) // blocks
+        _sum_products(panel, following, places, parts, first, sums)
         _add_sums(sums, size, out, first, np.int64(column))
 
 
 @intrinsic
 def _sum_products(
-    _typing: Any, panel: Any, following: Any, parts: Any, first: Any, sums: Any
+    _typing: Any, panel: Any, following: Any, places: Any, parts: Any, first: Any, sums: Any
 ) -> Any:
     """`sums` [PARTS, TILE_ROWS, PANEL] = a block of rows of `parts`, from `first`, times a panel.
 
-    The tiles are configured for the rows of a block. Weights are in memory for the first block, and
-    in a cache for the others.
+    The tiles are configured for the rows of a block. `places` are the first and the end of those
+    in which it asks for what is `following`.
     """
 
     def codegen(context: Any, builder: Any, signature: Any, args: Any) -> Any:
@@ -147,17 +158,17 @@ def _sum_products(
 
         zero = index(0)
         tiles = address(0, zero, zero)
-        rows = [address(2, index(part), args[3], zero) for part in range(PARTS)]
-        row_bytes = builder.mul(length(2, 2), index(2))
-        is_first = builder.icmp_signed("==", args[3], zero)
+        rows = [address(3, index(part), args[4], zero) for part in range(PARTS)]
+        row_bytes = builder.mul(length(3, 2), index(2))
+        after = address(1, zero, zero)
+        begin, end = (builder.extract_value(args[2], i) for i in (0, 1))
         for register in (*SUMS[0], *SUMS[1]):
             tile_call(builder, "tilezero", register)
         lines = length(0, 0)
         with cgutils.for_range(builder, lines, intp=INDEX) as loop:
             line = bytes_after(builder, tiles, builder.mul(loop.index, index(LINE_BYTES)))
-            with builder.if_then(is_first):
-                for _ in ask_ahead(builder, address(1, zero, zero), lines, loop.index):
-                    pass
+            with cgutils.for_range_slice(builder, begin, end, index(1), INDEX) as (place, _):
+                ask_ahead(builder, after, lines, loop.index, place)
             for half, register in enumerate(WEIGHTS):
                 tile = bytes_after(builder, line, index(half * TILE_BYTES))
                 tile_call(builder, "tileloadd64", register, tile, index(ROW_BYTES))
@@ -165,11 +176,11 @@ def _sum_products(
             _add_products(builder, [bytes_after(builder, row, done) for row in rows], row_bytes)
         for which, registers in enumerate(SUMS):
             for half, register in enumerate(registers):
-                at = address(4, index(which), zero, index(half * LANES))
+                at = address(5, index(which), zero, index(half * LANES))
                 tile_call(builder, "tilestored64", register, at, index(4 * PANEL))
         return context.get_dummy_value()
 
-    return types.void(panel, following, parts, types.intp, sums), codegen
+    return types.void(panel, following, places, parts, types.intp, sums), codegen
 
 
 def _add_products(builder: Any, rows: Sequence[Any], row_bytes: Any) -> None:

@@ -23,10 +23,9 @@ from outrider.engine.kernels.formats.tiles import (
     DEPTH,
     PARTS,
     TILE_OUTPUTS,
-    TILE_ROWS,
     place_in_line,
 )
-from outrider.engine.kernels.tile_product import in_parts
+from outrider.engine.kernels.tile_product import in_parts, rows_of_block
 
 _EXPONENT = np.uint16(0x7F80)
 _NO_NUMBER = np.uint16(0x7FC0)
@@ -138,17 +137,16 @@ def attend_in_tiles(
 
     gather_queries(heads, first, g, group, x)
     parts = in_parts(x, inputs)
-    together = min(queries, TILE_ROWS)
+    together = rows_of_block(queries)
     table = table[first_block : first_block + blocks]
-    for start in range(0, queries, TILE_ROWS):
-        # The last block of rows begins so early that it is full.
+    for start in range(0, queries, together):
         row = min(start, queries - together)
         for b in range(blocks):
             score_block(cache.keys[table[b], g], parts, row, scores, b * SPAN)
     totals = np.empty(queries, np.float32)
     for q in range(queries):
         totals[q] = weigh(scores, q, starts[q // group], ends[q // group], scale, weights)
-    for start in range(0, queries, TILE_ROWS):
+    for start in range(0, queries, together):
         row = min(start, queries - together)
         sum_values(cache.values, g, table, weights, row, together, result)
     scatter_results(result, totals, size, first, g, group, out)
