@@ -8,10 +8,13 @@ and the time to the first token of a long prompt beside transformers.
 import argparse
 import math
 import time
+from collections.abc import Callable
 from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from typing import ParamSpec, TypeVar
+from unittest.mock import patch
 
 import numpy as np
 import psutil
@@ -20,6 +23,7 @@ from rich.console import Console
 
 from outrider.bench.target import tokenized, usable_cores
 from outrider.bench.workload import bundled_workload, quick_subset
+from outrider.engine import loop
 from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.adaptive.profiling import profile_steps
 from outrider.engine.adaptive.verification import AdaptiveVerification
@@ -42,12 +46,16 @@ from outrider.engine.sequence import Sequence
 from outrider.engine.tokenizer import Tokenizer
 from outrider.engine.tokenizer_cache import kept_folder
 from outrider.engine.verification.base import Verdict
+from outrider.engine.verification.broken_logits import BrokenRow, take_out_broken_rows
 from outrider.engine.verification.standard import StandardVerifier
 from outrider.records.prompt import PromptRecord
 
 from .decoding import pretrained
 from .rounds import Spread, Variant, interleaved, milliseconds, paired_ratio
 from .tables import Table, spread_text
+
+Given = ParamSpec("Given")
+Result = TypeVar("Result")
 
 STREAMS = (1, 4, 16)
 FIXED_K = (0, 1, 2, 4, 8)
@@ -85,7 +93,7 @@ class TimedModel:
 
 @dataclass
 class TimedVerifier:
-    """Lossless verification that adds up its seconds, greedy choices among all tokens included."""
+    """Lossless verification that adds up its seconds, whatever reads all logits included."""
 
     rule: StandardVerifier = field(default_factory=StandardVerifier)
     seconds: float = 0.0
@@ -94,10 +102,19 @@ class TimedVerifier:
 
     def verify(self, logits: torch.Tensor, draft: Draft, sampling: Sequence_[Sampling]) -> Verdict:
         """See `Verifier.verify`."""
+        return self._timed(self.rule.verify, logits, draft, sampling)
+
+    def take_out_broken_rows(self, logits: torch.Tensor, draft: Draft) -> list[BrokenRow]:
+        """See `broken_logits`; reads all logits too, so it counts as verification."""
+        return self._timed(take_out_broken_rows, logits, draft)
+
+    def _timed(
+        self, run: Callable[Given, Result], *args: Given.args, **kwargs: Given.kwargs
+    ) -> Result:
         start = time.perf_counter()
-        verdict = self.rule.verify(logits, draft, sampling)
+        result = run(*args, **kwargs)
         self.seconds += time.perf_counter() - start
-        return verdict
+        return result
 
 
 @dataclass
@@ -155,15 +172,16 @@ class Arm:
         self.model.counting = True
         self.verifier.seconds = 0.0
         start = time.perf_counter()
-        while engine.busy:
-            engine.step()
+        with patch.object(loop, "take_out_broken_rows", self.verifier.take_out_broken_rows):
+            while engine.busy:
+                engine.step()
         seconds = time.perf_counter() - start
         outputs = [sequence.output_token_ids.tolist() for sequence in sequences]
         self.outputs += outputs
         return sum(map(len, outputs)) - before, seconds
 
     def _engine(self) -> Engine:
-        loop = StepLoop(
+        steps = StepLoop(
             model=self.model,
             drafter=NgramDrafter(self.k, 2, 4) if self.k else NoDrafter(),
             verifier=self.verifier,
@@ -172,7 +190,7 @@ class Arm:
             clock=time.perf_counter,
             adaptive=self.adaptive,
         )
-        return Engine(loop, Scheduler(BlockCache(self.model.num_blocks), Limits()))
+        return Engine(steps, Scheduler(BlockCache(self.model.num_blocks), Limits()))
 
 
 def measure_streams(
@@ -213,7 +231,7 @@ def measure_streams(
         f" together, prefill left out; median (min–max) of {rounds} rounds, the ratio paired by"
         " round. By the rows: the same ratio if every step cost what the profile of this machine"
         " says of its number of rows, without the noise of the clock. Choice: the share"
-        " of the time that verification takes, the greedy choice among all tokens included; rest:"
+        " of the time that verification takes, whatever reads all logits included; rest:"
         " drafting, scheduling and recording. Same tokens: as without speculation, in the last"
         " round."
     )

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Sequence
 from typing import TypeVar
 
+import numpy as np
 import torch
 
 from outrider.engine.sampling.parameters import SamplingParameters
@@ -74,6 +75,9 @@ def unusable_rows(logits: torch.Tensor) -> torch.Tensor:
     They hold a NaN or plus infinity, from a broken model, or minus infinity throughout, where
     what a request forbids leaves nothing.
     """
+    if logits.device.type == "cpu" and logits.dtype == torch.float32:
+        # A third of the time of torch's operators where the caches hold weights.
+        return torch.from_numpy(~np.isfinite(logits.numpy().max(axis=-1)))
     return ~logits.amax(dim=-1).isfinite()
 
 
