@@ -1,6 +1,6 @@
 """Gives requests the tokens that a step has chosen for them."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import torch
 
@@ -26,11 +26,12 @@ def deliver(
 
     `logits` [sum(lengths + 1), V] are the target's own, before any rule was applied to them.
     """
+    rows = (draft.lengths + 1).cumsum() - draft.lengths - 1
     return [
         Update(sequence, finish_reason=FinishReason.ERROR, failure=failures[row])
         if row in failures
-        else _extend(sequence, verdict.emitted[row].tolist(), rows)
-        for row, (sequence, rows) in enumerate(zip(batch, _split(logits, draft), strict=True))
+        else _extend(sequence, verdict.emitted[row].tolist(), logits, first)
+        for row, (sequence, first) in enumerate(zip(batch, rows.tolist(), strict=True))
     ]
 
 
@@ -46,11 +47,8 @@ def tell_prompt_logprobs(sequence: Sequence, logits: torch.Tensor, following: li
     sequence.prompt_logprobs.append(token_logprobs(logits, following, count))
 
 
-def _split(logits: torch.Tensor, draft: Draft) -> Iterator[torch.Tensor]:
-    yield from torch.split(logits, (draft.lengths + 1).tolist())
-
-
-def _extend(sequence: Sequence, run: list[int], logits: torch.Tensor) -> Update:
+def _extend(sequence: Sequence, run: list[int], logits: torch.Tensor, first: int) -> Update:
+    """`first` is the row of `logits` that the run's first token was chosen from."""
     delivered = sequence.stops.deliver(run)
     tokens = run[: delivered.tokens]
     sequence.append(tokens)
@@ -63,5 +61,7 @@ def _extend(sequence: Sequence, run: list[int], logits: torch.Tensor) -> Update:
         text=delivered.text,
         finish_reason=delivered.reason,
         stopped_by=delivered.stopped_by,
-        logprobs=None if count is None else token_logprobs(logits[: len(tokens)], tokens, count),
+        logprobs=None
+        if count is None
+        else token_logprobs(logits[first : first + len(tokens)], tokens, count),
     )

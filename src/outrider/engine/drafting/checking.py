@@ -21,6 +21,8 @@ def check(draft: Draft, limit: NDArray[np.int64], vocab_size: int) -> list[tuple
     batch = len(limit)
     if wrong := _wrong_shape(draft, batch, vocab_size):
         return [(row, wrong) for row in range(batch)]
+    if not draft.lengths.any():
+        return []
     reasons = _wrong_tokens(draft, limit, vocab_size)
     if draft.probabilities is not None:
         reasons = _wrong_q(draft, draft.probabilities, skip=reasons) | reasons
