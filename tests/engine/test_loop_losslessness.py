@@ -247,10 +247,13 @@ def answer_mixed(model: TargetModel, drafter: Drafter, k: int, **options: Any) -
 
 
 CHEAP = CostCurve.of({1: 1.0, 200: 2.0})
+STEEP = CostCurve.of({1: 1.0, 200: 2_000.0})
+"""No draft pays, so that none is made in most of the steps."""
 MIXED: dict[str, dict[str, Any]] = {
     "standard": {},
     "block": {"verifier": BlockVerifier()},
     "adaptive": {"adaptive": AdaptiveVerification(CHEAP, 6)},
+    "adaptive with pauses": {"adaptive": AdaptiveVerification(STEEP, 6)},
     "a cache with room for seven": {"num_blocks": 7, "prefix_caching": True},
     "K by batch size": {
         "k_by_batch_size": BatchSizeRanges([[1, 5, 6], [6, 12, 1]], num_speculative_tokens=6)

@@ -89,8 +89,8 @@ class StepLoop:
 
     def _propose(self, pieces: list[Piece], batch: list[Sequence]) -> tuple[Draft, Failures]:
         """Draft for every complete sequence; one whose draft is nonsense fails, without a draft."""
-        if not batch:
-            return Draft.empty(0, self.k), {}
+        if not batch or (self.adaptive is not None and not self.adaptive.drafts_now()):
+            return Draft.empty(len(batch), self.k), {}
         limit = np.array([piece.draft_limit for piece in pieces if piece.completes], np.int64)
         if self.k_by_batch_size is not None:
             limit = limit.clip(max=self.k_by_batch_size.k_for(len(pieces)))
