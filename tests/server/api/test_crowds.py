@@ -233,19 +233,18 @@ def test_no_event_of_a_stream_comes_before_its_first_token(tokenizer: Tokenizer)
     model = AlphabetModel()
     with running(api_over(model, tokenizer)) as server:
         model.gate.clear()
-        connection = raw(server, endless(stream=True, max_tokens=2))
-        until(lambda: server.engine.busy)
-        seen = connection.recv(10_000)  # the headers
-        connection.settimeout(0.2)
-        with pytest.raises(TimeoutError):
-            seen += connection.recv(10_000)
-        assert seen.startswith(b"HTTP/1.1 200")
-        assert b"data:" not in seen
-        model.gate.set()
-        connection.settimeout(PATIENCE_S)
-        while b"[DONE]" not in seen:
-            seen += connection.recv(10_000)
+        with raw(server, endless(stream=True, max_tokens=2)) as connection:
+            until(lambda: server.engine.busy)
+            seen = connection.recv(10_000)  # the headers
+            connection.settimeout(0.2)
+            with pytest.raises(TimeoutError):
+                seen += connection.recv(10_000)
+            assert seen.startswith(b"HTTP/1.1 200")
+            assert b"data:" not in seen
+            model.gate.set()
+            connection.settimeout(PATIENCE_S)
+            while b"[DONE]" not in seen:
+                seen += connection.recv(10_000)
         first, second = seen.split(b"data: ")[1:3]
         assert b'"role":"assistant"' in first
-        assert b'"content":"a"' in second
-        connection.close()
+        assert b'"content":"a' in second  # with what came since, where the machine is busy
