@@ -25,7 +25,7 @@ def weighted(counts: Array, pair: Pair) -> float:
     return float((pair.left[0] + view[0]) * pair.factor)
 
 
-def test_arrays_in_tuples_are_the_same_ones_without_their_references() -> None:
+def test_uncounted_arrays_are_the_callers_own_whose_references_stay_as_they_were() -> None:
     counts, left, right = np.zeros(1, np.int64), np.full(2, 3.0), np.arange(2.0)
     references = [sys.getrefcount(array) for array in (counts, left, right)]
     for _ in range(1_000):

@@ -1,5 +1,4 @@
 import mmap
-import resource
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +34,7 @@ def test_a_large_array_has_pages_of_its_own_that_go_with_the_last_view_of_it() -
 @pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="no such file system")
 def test_memory_is_taken_where_it_is_written_to_and_given_back() -> None:
     def resident_bytes() -> int:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()
+        return int(Path("/proc/self/statm").read_text().split()[1]) * mmap.PAGESIZE
 
     before = resident_bytes()
     array = aligned_zeros((1 << 28,), np.uint8)

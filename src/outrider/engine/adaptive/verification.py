@@ -30,7 +30,8 @@ class AdaptiveVerification:
     record stands in: of one that copies its prompt, lookups are accepted again and again. What
     either is worth at each position is learned for all requests together. Where the share for
     exploring has saved enough, one request, a different one each time, has one token more verified
-    than seems to pay. `k` is the most tokens that a draft has.
+    than seems to pay. Where no draft has paid for long, most steps are without any. `k` is the most
+    tokens that a draft has.
     """
 
     def __init__(self, cost: CostCurve, k: int) -> None:

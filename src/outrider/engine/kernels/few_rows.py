@@ -19,8 +19,13 @@ from numba.extending import intrinsic
 from outrider.engine.compiling import compiled
 from outrider.engine.kernels.formats.bfloat16 import widen_high, widen_low
 from outrider.engine.kernels.formats.tiles import DEPTH, PARTS
-from outrider.engine.kernels.next_panel import LINE_BYTES, PLACES, ask_ahead
-from outrider.engine.kernels.tile_registers import ROW_BYTES, TILE_BYTES, element_address
+from outrider.engine.kernels.next_panel import PLACES, ask_ahead
+from outrider.engine.kernels.tile_registers import (
+    ROW_BYTES,
+    TILE_BYTES,
+    TILE_LINE_BYTES,
+    element_address,
+)
 from outrider.engine.kernels.vectors import (
     INDEX,
     INTEGERS,
@@ -73,7 +78,9 @@ def _product(rows: int) -> Any:
             sums = {each: cgutils.alloca_once_value(builder, _NOTHING) for each in which}
             lines = builder.extract_value(made.shape, 0)
             with cgutils.for_range(builder, lines, intp=INDEX) as loop:
-                line = bytes_after(builder, weights, builder.mul(loop.index, index(LINE_BYTES)))
+                line = bytes_after(
+                    builder, weights, builder.mul(loop.index, index(TILE_LINE_BYTES))
+                )
                 done = builder.mul(loop.index, index(2 * DEPTH))
                 here = [[bytes_after(builder, x, done) for x in row] for row in inputs]
                 ask = partial(ask_ahead, builder, after, lines, loop.index)

@@ -10,14 +10,11 @@ from typing import Any
 
 from outrider.engine.compiling import compiled
 from outrider.engine.kernels.team import own_range
-from outrider.engine.kernels.tile_registers import ROW_BYTES, TILE_BYTES
+from outrider.engine.kernels.tile_registers import ROW_BYTES, TILE_LINE_BYTES
 from outrider.engine.kernels.vectors import bytes_after, index, prefetch
 
-LINE_BYTES = 2 * TILE_BYTES
-"""A line of a panel: a tile for each half of the outputs."""
-
 PLACES = 8
-_SHARE_BYTES = LINE_BYTES // PLACES
+_SHARE_BYTES = TILE_LINE_BYTES // PLACES
 """What a line asks for in each place."""
 
 

@@ -19,12 +19,13 @@ from outrider.engine.compiling import compiled
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.formats.tiles import DEPTH, PARTS, TILE_ROWS
 from outrider.engine.kernels.memory import aligned_empty
-from outrider.engine.kernels.next_panel import LINE_BYTES, PLACES, ask_ahead
+from outrider.engine.kernels.next_panel import PLACES, ask_ahead
 from outrider.engine.kernels.tile_registers import (
     INPUTS,
     ROW_BYTES,
     SUMS,
     TILE_BYTES,
+    TILE_LINE_BYTES,
     WEIGHTS,
     configure_tiles,
     element_address,
@@ -166,7 +167,7 @@ def _sum_products(
             tile_call(builder, "tilezero", register)
         lines = length(0, 0)
         with cgutils.for_range(builder, lines, intp=INDEX) as loop:
-            line = bytes_after(builder, tiles, builder.mul(loop.index, index(LINE_BYTES)))
+            line = bytes_after(builder, tiles, builder.mul(loop.index, index(TILE_LINE_BYTES)))
             with cgutils.for_range_slice(builder, begin, end, index(1), INDEX) as (place, _):
                 ask_ahead(builder, after, lines, loop.index, place)
             for half, register in enumerate(WEIGHTS):

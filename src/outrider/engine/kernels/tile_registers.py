@@ -20,6 +20,8 @@ SUMS = (0, 1), (2, 3)
 INPUTS = (4, 5)
 WEIGHTS = (6, 7)
 """One for each half of a panel."""
+TILE_LINE_BYTES = len(WEIGHTS) * TILE_BYTES
+"""A line of a panel in tiles."""
 
 _BYTE = ir.IntType(8)
 

@@ -76,7 +76,7 @@ def unusable_rows(logits: torch.Tensor) -> torch.Tensor:
     what a request forbids leaves nothing.
     """
     if logits.device.type == "cpu" and logits.dtype == torch.float32:
-        # A third of the time of torch's operators where the caches hold weights.
+        # In a step of one request 0.6 of the time of torch's two operators.
         return torch.from_numpy(~np.isfinite(logits.numpy().max(axis=-1)))
     return ~logits.amax(dim=-1).isfinite()
 

@@ -25,13 +25,13 @@ from outrider.engine.kernels.tile_registers import (
     ROW_BYTES,
     SUMS,
     TILE_BYTES,
+    TILE_LINE_BYTES,
     WEIGHTS,
     element_address,
     tile_call,
 )
 from outrider.engine.kernels.vectors import INDEX, LANES, bytes_after, index
 
-_LINE_BYTES = len(WEIGHTS) * TILE_BYTES
 _EACH_SUM = (*SUMS[0], *SUMS[1])
 
 
@@ -50,7 +50,7 @@ def score_block(_typing: Any, span: Any, parts: Any, row: Any, scores: Any, colu
         panels = [operands.address(0, index(p), index(0), index(0)) for p in range(SPAN // PANEL)]
         _clear(builder)
         with cgutils.for_range(builder, operands.length(0, 1), intp=INDEX) as loop:
-            line = builder.mul(loop.index, index(_LINE_BYTES))
+            line = builder.mul(loop.index, index(TILE_LINE_BYTES))
             done = builder.mul(loop.index, index(2 * DEPTH))
             for first, register in zip(rows, INPUTS, strict=True):
                 place = bytes_after(builder, first, done)
@@ -145,7 +145,9 @@ def _add_values(_typing: Any, panel: Any, parts: Any, row: Any, column: Any) -> 
         row_bytes = builder.mul(operands.length(1, 2), index(2))
         for line in range(SPAN // DEPTH):
             for half, register in enumerate(WEIGHTS):
-                tile = bytes_after(builder, tiles, index(line * _LINE_BYTES + half * TILE_BYTES))
+                tile = bytes_after(
+                    builder, tiles, index(line * TILE_LINE_BYTES + half * TILE_BYTES)
+                )
                 tile_call(builder, "tileloadd64", register, tile, index(ROW_BYTES))
             for first, part, sums in zip(rows, INPUTS, SUMS, strict=True):
                 place = bytes_after(builder, first, index(line * 2 * DEPTH))
