@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from outrider.engine.adaptive.verification import AdaptiveVerification
 from outrider.engine.batch_rows import BatchRows
@@ -47,10 +48,15 @@ class StepLoop:
         """Do what `pieces` say; return the news of the sequences that are complete."""
         start = self.clock()
         batch = [piece.sequence for piece in pieces if piece.completes]
-        proposed, failures = self._propose(pieces, batch)
+        limit = self._draft_limit(pieces)
+        proposed, failures = self._propose(batch, limit)
         drafted_at = self.clock()
         constrained = ConstrainedStep.of(batch, proposed, self.model.config.vocab_size)
-        draft = self._trim(pieces, batch, constrained.draft, drafted_at - start)
+        draft = constrained.draft
+        if self.adaptive is not None and limit is not None and limit.any():
+            plain_rows = sum(piece.tokens for piece in pieces)
+            spent_s = drafted_at - start
+            draft = self.adaptive.trim(batch, draft, plain_rows=plain_rows, spent_s=spent_s)
         layout = BatchRows.of(pieces, draft)
         logits = self.model.forward(layout.rows)
         for sequence, rows, following in layout.telling(logits):
@@ -87,26 +93,32 @@ class StepLoop:
             self.recorder.step(batch[row], record)
         return updates
 
-    def _propose(self, pieces: list[Piece], batch: list[Sequence]) -> tuple[Draft, Failures]:
+    def _propose(
+        self, batch: list[Sequence], limit: NDArray[np.int64] | None
+    ) -> tuple[Draft, Failures]:
         """Draft for every complete sequence; one whose draft is nonsense fails, without a draft."""
-        if not batch or (self.adaptive is not None and not self.adaptive.drafts_now()):
+        if limit is None:
             return Draft.empty(len(batch), self.k), {}
-        limit = np.array([piece.draft_limit for piece in pieces if piece.completes], np.int64)
-        if self.k_by_batch_size is not None:
-            limit = limit.clip(max=self.k_by_batch_size.k_for(len(pieces)))
         draft = self.drafter.propose(batch, limit)
         failures = dict(check(draft, limit, self.model.config.vocab_size))
         if len(failures) == len(batch):
             return Draft.empty(len(batch), self.k), failures
         return (draft.without(failures) if failures else draft), failures
 
-    def _trim(
-        self, pieces: list[Piece], batch: list[Sequence], draft: Draft, spent_s: float
-    ) -> Draft:
-        if self.adaptive is None or not draft.lengths.any():
-            return draft
-        plain_rows = sum(piece.tokens for piece in pieces)
-        return self.adaptive.trim(batch, draft, plain_rows=plain_rows, spent_s=spent_s)
+    def _draft_limit(self, pieces: list[Piece]) -> NDArray[np.int64] | None:
+        """The most tokens that each complete sequence may have drafted, [B].
+
+        None where the drafter is not even to look at them.
+        """
+        if not any(piece.completes for piece in pieces):
+            return None
+        limit = np.array([piece.draft_limit for piece in pieces if piece.completes], np.int64)
+        if self.k_by_batch_size is not None:
+            limit = limit.clip(max=self.k_by_batch_size.k_for(len(pieces)))
+        if self.adaptive is not None and limit.any():
+            length = self.adaptive.draft_length()
+            return limit.clip(max=length) if length else None
+        return limit
 
     def _judge(
         self,

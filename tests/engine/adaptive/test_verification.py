@@ -5,12 +5,7 @@ import pytest
 from numpy.typing import NDArray
 
 from outrider.engine.adaptive.cost_curve import CostCurve
-from outrider.engine.adaptive.verification import (
-    EXPLORING_SHARE,
-    PATIENCE_STEPS,
-    PAUSE_STEPS,
-    AdaptiveVerification,
-)
+from outrider.engine.adaptive.verification import EXPLORING_SHARE, AdaptiveVerification
 from outrider.engine.drafting.draft import Draft
 from outrider.engine.sampling import Sampling, SamplingParameters
 from outrider.engine.sequence import Sequence
@@ -83,27 +78,11 @@ def test_nothing_is_verified_beyond_a_draft() -> None:
     assert trimmed.lengths.tolist() == [0, 2]
 
 
-def drafted_steps(adaptive: AdaptiveVerification, batch: list[Sequence], steps: int) -> list[bool]:
-    """In which steps there is a draft, all of them bad."""
-    seen = []
-    for _ in range(steps):
-        seen.append(adaptive.drafts_now())
-        if seen[-1]:
-            serve(adaptive, batch, good=0, steps=1)
-    return seen
-
-
-def test_where_nothing_pays_for_long_most_steps_are_without_a_draft() -> None:
-    adaptive, batch = AdaptiveVerification(STEEP, K), requests(3)
-    drafted_steps(adaptive, batch, 400)
-    seen = drafted_steps(adaptive, batch, 400)
-    assert sum(seen) == 400 // (1 + PAUSE_STEPS)
-
-
-def test_where_drafts_pay_each_step_has_one_and_also_some_steps_after_they_did() -> None:
-    adaptive, batch = AdaptiveVerification(STEEP, K), requests(3)
-    drafted_steps(adaptive, batch, 400)
-    adaptive.cost = FLAT
-    assert drafted_steps(adaptive, batch, 50)[PAUSE_STEPS:] == [True] * (50 - PAUSE_STEPS)
-    adaptive.cost = STEEP
-    assert drafted_steps(adaptive, batch, PATIENCE_STEPS + 1) == [True] * PATIENCE_STEPS + [False]
+def test_a_table_may_be_wider_than_its_drafts_are_long() -> None:
+    adaptive, batch = AdaptiveVerification(FLAT, K), requests(2)
+    wide = Draft(
+        np.ones((2, K + 3), np.int32), np.array([K, 1]), log_odds=np.zeros((2, K + 3), np.float64)
+    )
+    trimmed = adaptive.trim(batch, wide, plain_rows=2, spent_s=0.0)
+    adaptive.learn(batch, trimmed, np.array([1, 1]))
+    assert trimmed.lengths.tolist() == [K, 1]

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from outrider.engine.adaptive.acceptance_estimator import AcceptanceEstimator
 from outrider.engine.adaptive.budget import survivals, verified_lengths
 from outrider.engine.adaptive.cost_curve import CostCurve
+from outrider.engine.adaptive.draft_length import DraftLength
 from outrider.engine.adaptive.track_record import TrackRecord
 from outrider.engine.drafting.draft import Draft
 from outrider.engine.sequence import Sequence
@@ -18,11 +19,6 @@ EXPLORING_SHARE = 0.01
 verified could never prove itself."""
 
 
-PATIENCE_STEPS, PAUSE_STEPS = 8, 3
-"""After so many steps in a row whose drafts did not pay at all, none is made in the next three: to
-draft and to weigh takes 2 % of a step of 16 requests on two cores."""
-
-
 class AdaptiveVerification:
     """Trims drafts by what `cost` says of their rows and by how often such drafts were accepted.
 
@@ -30,8 +26,7 @@ class AdaptiveVerification:
     record stands in: of one that copies its prompt, lookups are accepted again and again. What
     either is worth at each position is learned for all requests together. Where the share for
     exploring has saved enough, one request, a different one each time, has one token more verified
-    than seems to pay. Where no draft has paid for long, most steps are without any. `k` is the most
-    tokens that a draft has.
+    than seems to pay. How many tokens are drafted at all, `k` at most, is for `DraftLength` to say.
     """
 
     def __init__(self, cost: CostCurve, k: int) -> None:
@@ -41,46 +36,56 @@ class AdaptiveVerification:
         self._records: WeakKeyDictionary[Sequence, TrackRecord] = WeakKeyDictionary()
         self._saved_s = 0.0
         self._explored = 0
-        self._unpaid_steps = 0
-        self._pause_steps = 0
+        self._step_s = 0.0
+        self._length = DraftLength(k)
 
-    def drafts_now(self) -> bool:
-        """Whether to draft in the step that begins; it depends on nothing that the step draws."""
-        if self._pause_steps == 0:
-            return True
-        self._pause_steps -= 1
-        return False
+    def draft_length(self) -> int:
+        """How many tokens to draft in the step that begins; nothing that the step draws decides."""
+        length = self._length.choose()
+        if length == 0:
+            self._save(self._step_s)
+        return length
 
     def trim(
         self, batch: Batch[Sequence], draft: Draft, *, plain_rows: int, spent_s: float
     ) -> Draft:
-        """Return the part of `draft` to verify in a step of `plain_rows` rows without it."""
-        confidence = self._estimator.confidence(self._log_odds(batch, draft))
-        width = draft.tokens.shape[1]
-        lengths = verified_lengths(
-            survivals(confidence[:, :width], draft.lengths),
-            plain_rows=plain_rows,
-            sampling=len(draft.lengths),
-            spent_s=spent_s,
-            cost=self.cost,
-            in_order=draft.probabilities is not None,
+        """Return the part of `draft`, of the length asked for, to verify.
+
+        The step has `plain_rows` rows without it, and drafting took `spent_s`.
+        """
+        lengths = draft.lengths
+        chances = np.zeros(draft.tokens.shape)
+        if lengths.any():
+            confidence = self._estimator.confidence(self._log_odds(batch, draft))
+            chances = survivals(confidence[:, : draft.tokens.shape[1]], lengths)
+            lengths = verified_lengths(
+                chances,
+                plain_rows=plain_rows,
+                sampling=len(lengths),
+                spent_s=spent_s,
+                cost=self.cost,
+                in_order=draft.probabilities is not None,
+            )
+        self._length.observe(
+            chances, lengths, plain_rows=plain_rows, spent_s=spent_s, cost=self.cost
         )
-        self._unpaid_steps = 0 if lengths.any() else self._unpaid_steps + 1
-        if self._unpaid_steps >= PATIENCE_STEPS:
-            self._pause_steps = PAUSE_STEPS
         self._explore(draft, lengths, plain_rows + int(lengths.sum()))
         return draft.cut(lengths)
 
     def _explore(self, draft: Draft, lengths: NDArray[np.int64], rows: int) -> None:
         """Lengthen one of `lengths` [B], which make a step of `rows` rows, where that is due."""
         step_s, longer_s = self.cost.cost_s(np.array([rows, rows + 1])).tolist()
-        # What cannot be spent does not pile up beyond a step.
-        self._saved_s = min(self._saved_s + EXPLORING_SHARE * step_s, step_s)
+        self._save(step_s)
         shortened = np.flatnonzero(lengths < draft.lengths)
         if len(shortened) and longer_s - step_s <= self._saved_s:
             self._saved_s -= longer_s - step_s
             self._explored += 1
             lengths[shortened[self._explored % len(shortened)]] += 1
+
+    def _save(self, step_s: float) -> None:
+        """Put aside a step's share for exploring; what is not spent stops at a whole step."""
+        self._step_s = step_s
+        self._saved_s = min(self._saved_s + EXPLORING_SHARE * step_s, step_s)
 
     def learn(self, batch: Batch[Sequence], draft: Draft, accepted: NDArray[np.int64]) -> None:
         """Learn from what was verified, `draft`, and how much of it was `accepted` [B]."""
@@ -99,7 +104,9 @@ class AdaptiveVerification:
         """Those of the draft, or of each request's track record, [B, K]."""
         log_odds = np.zeros((len(batch), self._k))
         if draft.log_odds is not None:
-            log_odds[:, : draft.tokens.shape[1]] = draft.log_odds
+            # A table may be wider than K: no draft in it is.
+            width = min(draft.tokens.shape[1], self._k)
+            log_odds[:, :width] = draft.log_odds[:, :width]
         else:
             records = [self._records.get(sequence, TrackRecord()) for sequence in batch]
             log_odds[:] = np.array([record.log_odds for record in records])[:, None]

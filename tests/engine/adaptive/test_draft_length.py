@@ -1,0 +1,145 @@
+"""How much is drafted, against the best that any fixed length could do.
+
+Time is made up here: what a step takes by its rows, what drafting takes by its tokens.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from outrider.engine.adaptive.cost_curve import CostCurve
+from outrider.engine.adaptive.verification import AdaptiveVerification
+from outrider.engine.drafting.draft import Draft
+from outrider.engine.sampling import Sampling, SamplingParameters
+from outrider.engine.sequence import Sequence
+
+K = 6
+SAMPLING = Sampling.seeded(SamplingParameters())
+
+
+@dataclass(frozen=True)
+class World:
+    """Step costs, a drafter's costs, and how often its tokens are right, if those before were."""
+
+    cost: CostCurve
+    fixed_s: float
+    token_s: float
+    right: float
+    requests: int
+
+    def drafting_s(self, tokens: int) -> float:
+        return self.fixed_s + self.token_s * tokens if tokens else 0.0
+
+    def step_s(self, rows: int) -> float:
+        return float(self.cost.cost_s(np.array([rows]))[0])
+
+    def fixed_rate(self, k: int) -> float:
+        """Tokens per second where every step drafts and verifies `k` tokens of each request."""
+        tokens = self.requests * float((self.right ** np.arange(k + 1)).sum())
+        return tokens / (self.drafting_s(k) + self.step_s(self.requests * (k + 1)))
+
+
+def rate_of(
+    adaptive: AdaptiveVerification, world: World, *, steps: int, tells: bool = False, seed: int = 0
+) -> tuple[float, NDArray[np.int64]]:
+    """Expected tokens per second over `steps`, and the draft length of each of them."""
+    random = np.random.default_rng(seed)
+    batch = [
+        Sequence(str(i), [1, 2], max_tokens=9, sampling=SAMPLING) for i in range(world.requests)
+    ]
+    tokens = seconds = 0.0
+    lengths = np.zeros(steps, np.int64)
+    for step in range(steps):
+        k = lengths[step] = adaptive.draft_length()
+        verified = 0
+        if k:
+            odds = np.full((world.requests, k), np.log(world.right / (1 - world.right)))
+            full = Draft(
+                np.ones((world.requests, k), np.int32),
+                np.full(world.requests, k),
+                log_odds=odds if tells else None,
+            )
+            spent_s = world.drafting_s(int(k))
+            draft = adaptive.trim(batch, full, plain_rows=world.requests, spent_s=spent_s)
+            right = random.random((world.requests, k)) < world.right
+            accepted = np.minimum(right.cumprod(axis=1).sum(axis=1), draft.lengths)
+            adaptive.learn(batch, draft, accepted)
+            chances = world.right ** np.arange(1, k + 1)
+            tokens += float(chances.cumsum()[draft.lengths[draft.lengths > 0] - 1].sum())
+            verified = int(draft.lengths.sum())
+            seconds += spent_s
+        tokens += world.requests
+        seconds += world.step_s(world.requests + verified)
+    return tokens / seconds, lengths
+
+
+MEASURED = CostCurve.of({1: 0.0100, 9: 0.0135, 17: 0.017, 33: 0.023, 65: 0.038, 113: 0.062})
+"""About what two cores take for a small model."""
+
+WORLDS = {
+    "cheap and right": World(MEASURED, 0.0001, 0.0, 0.8, 1),
+    "cheap and wrong": World(MEASURED, 0.0001, 0.0, 0.05, 1),
+    "cheap and wrong, sixteen at once": World(MEASURED, 0.0004, 0.0, 0.05, 16),
+    "a small model, often right": World(MEASURED, 0.0, 0.0008, 0.75, 1),
+    "a small model, rarely right": World(MEASURED, 0.0, 0.0025, 0.28, 1),
+    "a small model, right at one position": World(MEASURED, 0.0, 0.0012, 0.45, 1),
+    "a small model, four at once": World(MEASURED, 0.0, 0.0015, 0.5, 4),
+    "a model as dear as the target": World(MEASURED, 0.0, 0.0100, 0.9, 1),
+    "a model far dearer than the target": World(MEASURED, 0.0, 0.0400, 0.6, 4),
+    "all in one pass": World(MEASURED, 0.003, 0.0, 0.7, 1),
+    "all in one pass, which does not pay": World(MEASURED, 0.008, 0.0, 0.4, 4),
+}
+
+
+@pytest.mark.parametrize("tells", [False, True])
+@pytest.mark.parametrize("name", WORLDS)
+def test_no_fixed_length_is_more_than_two_per_cent_better(name: str, tells: bool) -> None:
+    world = WORLDS[name]
+    adaptive = AdaptiveVerification(world.cost, K)
+    rate_of(adaptive, world, steps=300, tells=tells, seed=1)
+    rate, _ = rate_of(adaptive, world, steps=4_000, tells=tells)
+    assert rate > 0.98 * max(world.fixed_rate(k) for k in range(K + 1))
+
+
+def test_what_does_not_pay_costs_a_few_steps_at_the_start_and_half_a_per_cent_after() -> None:
+    world = WORLDS["a model far dearer than the target"]
+    adaptive = AdaptiveVerification(world.cost, K)
+    rate, lengths = rate_of(adaptive, world, steps=100)
+    assert np.flatnonzero(lengths).max() < 4
+    assert 100 * world.requests / rate < (100 + 50) * world.step_s(world.requests)
+    rate, lengths = rate_of(adaptive, world, steps=20_000)
+    assert lengths.any()
+    assert rate > 0.993 * world.fixed_rate(0)
+
+
+def test_a_trial_is_two_steps_since_a_model_that_paused_has_to_catch_up() -> None:
+    world = WORLDS["a model far dearer than the target"]
+    adaptive = AdaptiveVerification(world.cost, K)
+    rate_of(adaptive, world, steps=100)
+    _, lengths = rate_of(adaptive, world, steps=20_000)
+    drafted = np.flatnonzero(lengths)
+    assert (lengths[drafted] == K).all()
+    assert (np.diff(drafted)[::2] == 1).all()
+    assert (np.diff(drafted)[1::2] > 100).all()
+
+
+@pytest.mark.parametrize("tells", [False, True])
+def test_drafts_that_become_good_are_found(tells: bool) -> None:
+    bad, good = WORLDS["a small model, rarely right"], WORLDS["a small model, often right"]
+    adaptive = AdaptiveVerification(MEASURED, K)
+    rate_of(adaptive, bad, steps=1_000, tells=tells)
+    rate_of(adaptive, good, steps=3_000, tells=tells)
+    rate, _ = rate_of(adaptive, good, steps=1_000, tells=tells)
+    assert rate > 0.97 * max(good.fixed_rate(k) for k in range(K + 1))
+
+
+def test_as_much_is_drafted_as_pays() -> None:
+    world = WORLDS["a small model, right at one position"]
+    best = max(range(K + 1), key=world.fixed_rate)
+    assert 0 < best < K
+    adaptive = AdaptiveVerification(world.cost, K)
+    rate_of(adaptive, world, steps=1_000, tells=True)
+    _, lengths = rate_of(adaptive, world, steps=1_000, tells=True)
+    assert abs(float(np.median(lengths)) - best) <= 1
