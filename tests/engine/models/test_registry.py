@@ -1,11 +1,13 @@
 from collections.abc import Callable
 from pathlib import Path
 
+import psutil
 import pytest
 import torch
 from tests.engine.models.configs import config_of
 
 from outrider.engine.kernels.formats.tiles import tiles_available
+from outrider.engine.models.backends.torch import TorchBackend
 from outrider.engine.models.base import Rows
 from outrider.engine.models.eager import EagerDecoder
 from outrider.engine.models.fused import FusedDecoder
@@ -154,6 +156,25 @@ def test_a_token_takes_keys_and_values_in_every_layer_as_its_backend_keeps_them(
     config = config_of(num_layers=30, num_kv_heads=3, head_dim=size)
     taken = BACKENDS[backend].kv_bytes_per_token(config, dtype)
     assert taken == 30 * 3 * values * bytes_per_value
+
+
+def test_free_memory_is_that_of_the_device_that_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "mem_get_info", lambda: (3 * GIB, 80 * GIB))
+    assert BACKENDS["torch"].free_bytes() == 3 * GIB
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
+    of_this_machine = psutil.virtual_memory().total
+    for backend in BACKENDS.values():
+        assert 0 < backend.free_bytes() <= of_this_machine
+
+
+def test_a_model_is_held_to_what_its_backend_has_free(
+    checkpoint: Callable[..., Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TorchBackend, "free_bytes", lambda _: 1_000)
+    load_model(checkpoint(), ModelSettings("fused", "float32", num_blocks=1, max_length=9))
+    with pytest.raises(NotEnoughMemory, match=r"0\.0 GiB of memory are free"):
+        load_model(checkpoint(), ModelSettings("torch", "float32", num_blocks=1, max_length=9))
 
 
 def test_a_model_that_does_not_fit_is_not_loaded(checkpoint: Callable[..., Path]) -> None:

@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from types import MappingProxyType
 
-import psutil
 import torch
 
 from outrider.engine.models.backends.base import Backend
@@ -46,7 +45,7 @@ def load_model(path: Path, settings: ModelSettings) -> TargetModel:
     """Loads the weights at `path`; raises NotEnoughMemory before it allocates too much."""
     backend, dtype = resolve(settings)
     source = open_weights(path)
-    check_memory(source.config, settings, psutil.virtual_memory().available)
+    check_memory(source.config, settings, BACKENDS[backend].free_bytes())
     return BACKENDS[backend].load(source, settings, dtype)
 
 

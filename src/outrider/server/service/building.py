@@ -4,8 +4,6 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
-import psutil
-
 from outrider.engine.caching.cache import BlockCache
 from outrider.engine.caching.memory import cache_blocks
 from outrider.engine.drafting.own_model.model import OwnModel
@@ -137,7 +135,7 @@ def _cache_room(
     weight_bytes = sum(backend.weight_bytes(each, dtype) for each in configs)
     blocks = cache_blocks(
         bytes_per_token,
-        free_bytes=max(psutil.virtual_memory().available - weight_bytes, 0),
+        free_bytes=max(backend.free_bytes() - weight_bytes, 0),
         memory_bytes=settings.kv_cache_bytes,
         max_length=max_length,
         max_num_seqs=settings.limits.max_num_seqs,

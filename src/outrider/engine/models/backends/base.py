@@ -21,6 +21,10 @@ class Backend(Protocol):
         """The type to take on this machine where nobody asks for another."""
         ...
 
+    def free_bytes(self) -> int:
+        """How much of the memory that weights and cache lie in is free now."""
+        ...
+
     def weight_bytes(self, config: DecoderConfig, dtype: str) -> int:
         """What the weights take in memory."""
         ...

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection
 
+import psutil
 import torch
 
 from outrider.engine.models.base import TargetModel
@@ -23,6 +24,10 @@ class FusedBackend:
     def fastest_dtype(self) -> str:
         """The fastest that keeps what the checkpoint says: kernels widen bfloat16 on any CPU."""
         return "bfloat16"
+
+    def free_bytes(self) -> int:
+        """See `Backend.free_bytes`."""
+        return psutil.virtual_memory().available
 
     def weight_bytes(self, config: DecoderConfig, dtype: str) -> int:
         """See `Backend.weight_bytes`."""

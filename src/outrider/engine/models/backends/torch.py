@@ -3,6 +3,7 @@
 from collections.abc import Collection, Mapping
 from types import MappingProxyType
 
+import psutil
 import torch
 
 from outrider.engine.models.base import TargetModel
@@ -32,6 +33,12 @@ class TorchBackend:
         """bfloat16 where the device computes in it."""
         native = torch.cuda.is_available() or torch.cpu._is_avx512_bf16_supported()  # noqa: SLF001
         return "bfloat16" if native else "float32"
+
+    def free_bytes(self) -> int:
+        """See `Backend.free_bytes`: the GPU's where there is one."""
+        if torch.cuda.is_available():
+            return torch.cuda.mem_get_info()[0]
+        return psutil.virtual_memory().available
 
     def weight_bytes(self, config: DecoderConfig, dtype: str) -> int:
         """See `Backend.weight_bytes`."""
