@@ -19,8 +19,10 @@ def greedy_tokens(logits: torch.Tensor) -> torch.Tensor:
     break ties alike.
     """
     if logits.device.type == "cpu" and logits.dtype == torch.float32:
-        # On 16 rows of 49,152 ten times as fast as torch, whose max keeps indices lane by lane.
-        return torch.from_numpy(logits.numpy().argmax(axis=-1))
+        # On 16 rows of 49,152 ten times as fast as torch, whose max keeps indices lane by lane. Of
+        # all rows at once NumPy makes a copy where they have padding between them.
+        rows = logits.numpy()
+        return torch.from_numpy(np.fromiter((row.argmax() for row in rows), np.int64, len(rows)))
     # On CPUs max is faster than argmax: 3 times in bfloat16.
     return logits.max(dim=-1).indices
 
