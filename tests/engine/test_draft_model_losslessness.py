@@ -1,34 +1,42 @@
 """Drafting with a model of its own changes no output: token for token, and in distribution."""
 
 from collections.abc import Callable
+from dataclasses import replace
+from itertools import product
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 import torch
+from numpy.typing import NDArray
 from tests.engine.drafting.own import drafter_of, free
 from tests.engine.loops import VOCABULARY, engine_of, finish, request
 from tests.engine.models.configs import config_of
 from tests.engine.test_loop_losslessness import (
+    LOSSLESS,
     MIXED,
     REQUESTS,
     SEQUENCES,
     Outputs,
+    Steps,
     answer_all,
     answer_mixed,
     asked,
     eager,
     fused,
+    greedy,
     totals,
 )
 from tests.engine.verification.toys import (
     DRAWS,
     EMITTED,
+    NEVER,
     TARGET,
     Tokens,
     bonferroni,
     joint_p_value,
+    p_value,
     table,
 )
 from tests.engine.verification.toys import VOCABULARY as LETTERS
@@ -77,7 +85,7 @@ def plain(target: TargetModel) -> Outputs:
 
 @pytest.fixture(scope="module")
 def mixed(target: TargetModel) -> Outputs:
-    return answer_mixed(target, NoDrafter(), 0)
+    return answer_mixed(target, NoDrafter(), 0)[0]
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -106,18 +114,23 @@ def another_vocabulary() -> SharedVocabulary:
     return SharedVocabulary(to_draft, torch.from_numpy(ids), np.argsort(order)[ids], len(ids))
 
 
-DRAFTERS: dict[str, Callable[[TargetModel], ModelDrafter | ParallelModelDrafter]] = {
-    "token by token": lambda model: drafter_of(model, max_rows=40, prefix_caching=True),
-    "in one pass": lambda model: ParallelModelDrafter(
-        OwnModel(model, max_rows=40, mask_token_id=5)
+Make = Callable[[TargetModel, DraftSampleMethod], ModelDrafter | ParallelModelDrafter]
+DRAFTERS: dict[str, Make] = {
+    "token by token": lambda model, method: drafter_of(
+        model, method, max_rows=40, prefix_caching=True
     ),
-    "of another vocabulary": lambda model: ModelDrafter(
-        OwnModel(model, max_rows=40, vocabulary=another_vocabulary())
+    "in one pass": lambda model, method: ParallelModelDrafter(
+        OwnModel(model, max_rows=40, mask_token_id=5), method
     ),
-    "of another vocabulary in one pass": lambda model: ParallelModelDrafter(
-        OwnModel(model, max_rows=40, vocabulary=another_vocabulary(), mask_token_id=5)
+    "of another vocabulary": lambda model, method: ModelDrafter(
+        OwnModel(model, max_rows=40, vocabulary=another_vocabulary()), method
+    ),
+    "of another vocabulary in one pass": lambda model, method: ParallelModelDrafter(
+        OwnModel(model, max_rows=40, vocabulary=another_vocabulary(), mask_token_id=5), method
     ),
 }
+ONE_VOCABULARY = ("token by token", "in one pass")
+"""Those that may also draw their tokens: of another vocabulary a draft is always greedy."""
 
 
 @pytest.mark.parametrize("name", DRAFTERS)
@@ -125,20 +138,52 @@ DRAFTERS: dict[str, Callable[[TargetModel], ModelDrafter | ParallelModelDrafter]
 def test_two_hundred_mixed_requests_get_the_tokens_of_plain_decoding_seed_by_seed(
     target: TargetModel, own: dict[str, Load], mixed: Outputs, name: str, way: str
 ) -> None:
-    drafter = DRAFTERS[name](own["itself in few bits"]())
-    assert answer_mixed(target, drafter, 6, **MIXED[way]) == mixed
+    drafter = DRAFTERS[name](own["itself in few bits"](), "greedy")
+    outputs, steps = answer_mixed(target, drafter, 6, **MIXED[way])
+    assert outputs == mixed
+    assert_some_accepted(steps)
     assert free(drafter)
 
 
+def assert_some_accepted(steps: Steps) -> None:
+    drafted, accepted = totals(steps)
+    assert 0 < accepted < drafted
+
+
+WAYS_TO_DRAFT: list[tuple[str, DraftSampleMethod]] = [
+    *((name, "greedy") for name in DRAFTERS),
+    *((name, "probabilistic") for name in ONE_VOCABULARY),
+]
+
+
+@pytest.mark.parametrize(("name", "method"), WAYS_TO_DRAFT)
+@pytest.mark.parametrize("rule", LOSSLESS)
+def test_two_hundred_greedy_requests_get_the_tokens_of_plain_decoding(
+    target: TargetModel,
+    own: dict[str, Load],
+    plain: Outputs,
+    name: str,
+    rule: str,
+    method: DraftSampleMethod,
+) -> None:
+    drafter = DRAFTERS[name](own["itself in few bits"](), method)
+    outputs, steps = answer_mixed(target, drafter, 6, asking=greedy, verifier=LOSSLESS[rule])
+    assert outputs == {each: plain[each] for each in outputs}
+    assert_some_accepted(steps)
+    assert free(drafter)
+
+
+@pytest.mark.parametrize("name", ONE_VOCABULARY)
 @pytest.mark.parametrize("way", MIXED)
 def test_where_tokens_are_drawn_greedy_requests_still_get_those_of_plain_decoding(
-    target: TargetModel, own: dict[str, Load], mixed: Outputs, way: str
+    target: TargetModel, own: dict[str, Load], mixed: Outputs, way: str, name: str
 ) -> None:
-    drafter = drafter_of(own["itself in few bits"](), "probabilistic")
-    outputs = answer_mixed(target, drafter, 6, **MIXED[way])
-    greedy = [name for place, (name, *_) in enumerate(REQUESTS[:200]) if asked(place).greedy]
-    assert len(greedy) == 100
-    assert {name: outputs[name] for name in greedy} == {name: mixed[name] for name in greedy}
+    drafter = DRAFTERS[name](own["itself in few bits"](), "probabilistic")
+    outputs, steps = answer_mixed(target, drafter, 6, **MIXED[way])
+    assert_some_accepted(steps)
+    certain = [each for place, (each, *_) in enumerate(REQUESTS[:200]) if asked(place).greedy]
+    assert len(certain) == 100
+    assert {each: outputs[each] for each in certain} == {each: mixed[each] for each in certain}
     assert free(drafter)
 
 
@@ -191,7 +236,7 @@ def triples(method: DraftSampleMethod, parameters: SamplingParameters, way: str)
                 [0, 0],
                 EMITTED + 2,
                 str(seed),
-                parameters=SamplingParameters(parameters.temperature, seed, top_p=parameters.top_p),
+                parameters=replace(parameters, seed=seed),
             )
             for seed in range(first, first + 500)
         ]
@@ -212,3 +257,57 @@ def test_also_where_the_target_cuts_off_what_the_draft_does_not() -> None:
     cut = SamplingParameters(0.7, seed=0, top_p=0.8)
     found = triples("probabilistic", cut, "standard")
     assert joint_p_value(found, cut) > bonferroni(len(WAYS) + 1)
+
+
+RULED = SamplingParameters(
+    0.9,
+    seed=0,
+    min_p=0.25,
+    presence_penalty=0.4,
+    frequency_penalty=0.3,
+    logit_bias={1: 0.5},
+    bad_words_token_ids=((2, 3), (0,)),
+)
+"""Everything whose effect on a token depends on those before it, or on how likely others are."""
+
+
+def ruled_law(asked: SamplingParameters) -> NDArray[np.float64]:
+    """The exact probability of each triple after the prompt [0, 0], [V**3], written out."""
+    chances = []
+    for triple in product(range(LETTERS), repeat=EMITTED):
+        chance, text = 1.0, [0, 0]
+        for token in triple:
+            logits, output = TARGET[text[-2], text[-1]].double().numpy().copy(), text[2:]
+            for bad in asked.bad_words_token_ids:
+                if output[len(output) - len(bad) + 1 :] == [*bad[:-1]]:
+                    logits[bad[-1]] = -np.inf
+            for biased, bias in (asked.logit_bias or {}).items():
+                logits[biased] += bias
+            for seen in output:
+                logits[seen] -= asked.frequency_penalty
+            for seen in set(output):
+                logits[seen] -= asked.presence_penalty
+            p = np.exp(logits / asked.temperature)
+            p[p < asked.min_p * p.max()] = 0
+            chance *= p[token] / p.sum()
+            text.append(token)
+        chances.append(chance)
+    return np.array(chances)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_also_where_penalties_bias_bad_words_and_min_p_shape_what_the_target_says(
+    way: str,
+) -> None:
+    found = triples("probabilistic", RULED, way) @ LETTERS ** np.arange(EMITTED)[::-1]
+    counts = np.bincount(found, minlength=LETTERS**EMITTED)
+    expected = ruled_law(RULED)
+    assert p_value(counts, expected) > bonferroni(len(WAYS))
+    for other in (
+        replace(RULED, min_p=0.0),
+        replace(RULED, presence_penalty=0.0),
+        replace(RULED, frequency_penalty=0.0),
+        replace(RULED, logit_bias=None),
+        replace(RULED, bad_words_token_ids=((0,),)),
+    ):
+        assert p_value(counts, ruled_law(other)) < NEVER

@@ -148,6 +148,22 @@ def test_prompt_log_probabilities_cover_all_of_the_prompt_but_its_first_token(bu
     assert_tells_the_prompt(sequence)
 
 
+@pytest.mark.parametrize("budget", [12, 200])
+def test_they_are_as_right_beside_requests_whose_drafts_are_verified(budget: int) -> None:
+    engine, recorder = engine_of(
+        SoftModel(num_blocks=50), partly_right(0.7, seed=2), 3, limits=Limits(4, budget)
+    )
+    others = [request(prompt_of(0), 40, "greedy"), request(prompt_of(6), 40, "bias")]
+    for other in others:
+        engine.add(other)
+    while not all(len(other.output_token_ids) for other in others):
+        engine.step()
+    sequence = request(PROMPT, 2, "min-p", parameters=SamplingParameters(prompt_logprobs=0))
+    advance(engine, sequence)
+    assert_tells_the_prompt(sequence)
+    assert all(sum(step.drafted for step in recorder.take(other).steps) for other in others)
+
+
 @pytest.mark.parametrize("tokens_before", [1, 50])
 def test_they_are_told_once_though_a_prompt_is_preempted_and_computed_in_one_piece_later(
     tokens_before: int,

@@ -19,6 +19,7 @@ from outrider.engine.drafting.base import Drafter
 from outrider.engine.drafting.batch_size_ranges import BatchSizeRanges
 from outrider.engine.drafting.ngram import NgramDrafter
 from outrider.engine.drafting.none import NoDrafter
+from outrider.engine.drafting.registry import DRAFTERS
 from outrider.engine.drafting.suffix import SuffixDrafter
 from outrider.engine.models.base import Rows, TargetModel
 from outrider.engine.models.eager import EagerDecoder
@@ -30,7 +31,10 @@ from outrider.engine.sampling import SamplingParameters
 from outrider.engine.scheduling.limits import Limits
 from outrider.engine.sequence import Sequence
 from outrider.engine.tokenizer import Tokenizer
-from outrider.engine.verification.block import BlockVerifier
+from outrider.engine.verification.base import Verifier
+from outrider.engine.verification.fly import FlyVerifier
+from outrider.engine.verification.registry import VERIFIERS, build_verifier
+from outrider.engine.verification.synthetic import SyntheticVerifier
 from outrider.records.arm import TieRule
 from outrider.records.request import StepRecord
 
@@ -234,24 +238,42 @@ def asked(place: int) -> SamplingParameters:
     return SamplingParameters(0.5 + place % 3 / 2, place, top_k=(0, 7)[place % 4 // 2])
 
 
-def answer_mixed(model: TargetModel, drafter: Drafter, k: int, **options: Any) -> Outputs:
-    engine, _ = engine_of(model, drafter, k, limits=Limits(12, 64), **options)
+def greedy(_: int) -> SamplingParameters:
+    """Every request is."""
+    return SamplingParameters()
+
+
+def answer_mixed(
+    model: TargetModel,
+    drafter: Drafter,
+    k: int,
+    *,
+    asking: Callable[[int], SamplingParameters] = asked,
+    **options: Any,
+) -> tuple[Outputs, Steps]:
+    """Answers the first 200 requests, each of which asks what `asking` says of its place."""
+    engine, recorder = engine_of(model, drafter, k, limits=Limits(12, 64), **options)
     sequences = [
-        request(prompt, most, name, stop_ids=STOP_IDS, parameters=asked(place))
+        request(prompt, most, name, stop_ids=STOP_IDS, parameters=asking(place))
         for place, (name, prompt, most) in enumerate(REQUESTS[:200])
     ]
     for sequence in sequences:
         engine.add(sequence)
     finish(engine)
-    return {each.request_id: each.output_token_ids.tolist() for each in sequences}
+    outputs = {each.request_id: each.output_token_ids.tolist() for each in sequences}
+    return outputs, {each.request_id: tuple(recorder.take(each).steps) for each in sequences}
 
 
 CHEAP = CostCurve.of({1: 1.0, 200: 2.0})
 STEEP = CostCurve.of({1: 1.0, 200: 2_000.0})
 """No draft pays, so that none is made in most of the steps."""
+LOSSLESS: dict[str, Verifier] = {
+    name: build_verifier(name)
+    for name in VERIFIERS
+    if name not in (SyntheticVerifier.name, FlyVerifier.name)
+}
 MIXED: dict[str, dict[str, Any]] = {
-    "standard": {},
-    "block": {"verifier": BlockVerifier()},
+    **{name: {"verifier": verifier} for name, verifier in LOSSLESS.items()},
     "adaptive": {"adaptive": AdaptiveVerification(CHEAP, 6)},
     "adaptive with pauses": {"adaptive": AdaptiveVerification(STEEP, 6)},
     "a cache with room for seven": {"num_blocks": 7, "prefix_caching": True},
@@ -264,7 +286,33 @@ MIXED: dict[str, dict[str, Any]] = {
 @pytest.fixture(scope="module")
 def mixed(checkpoint: Callable[..., Path]) -> tuple[TargetModel, Outputs]:
     model = fused(checkpoint(vocab_size=VOCABULARY, num_hidden_layers=2), "float32")
-    return model, answer_mixed(model, NoDrafter(), 0)
+    return model, answer_mixed(model, NoDrafter(), 0)[0]
+
+
+def test_every_lossless_rule_and_every_lookup_is_tried() -> None:
+    assert {make().name for make in LOOKUPS.values()} == DRAFTERS.keys() - {NoDrafter.name}
+    assert all(verifier.lossless for verifier in LOSSLESS.values())
+    assert not SyntheticVerifier.lossless
+    assert not FlyVerifier.lossless
+
+
+def partly_right(plain: Outputs) -> ScriptedDrafter:
+    """Drafts of which seven tokens in ten are those of `plain`."""
+    random = np.random.default_rng(6)
+
+    def draft(sequence: Sequence) -> list[int]:
+        done = len(sequence.output_token_ids)
+        right = plain[sequence.request_id][done : done + 6]
+        return [t if random.random() < 0.7 else int(random.integers(VOCABULARY)) for t in right]
+
+    return ScriptedDrafter(draft)
+
+
+LOOKUPS: dict[str, Callable[[], Drafter]] = {
+    "ngram": lambda: NgramDrafter(6, 1, 3),
+    "ngram that fills up": lambda: NgramDrafter(6, 2, 3, "earliest", fill=True),
+    "suffix": lambda: SuffixDrafter(6),
+}
 
 
 @pytest.mark.parametrize("way", MIXED)
@@ -272,20 +320,24 @@ def test_two_hundred_mixed_requests_get_the_tokens_of_plain_decoding_seed_by_see
     mixed: tuple[TargetModel, Outputs], way: str
 ) -> None:
     model, plain = mixed
-    random = np.random.default_rng(6)
+    for drafter in (*(make() for make in LOOKUPS.values()), partly_right(plain)):
+        outputs, steps = answer_mixed(model, drafter, 6, **MIXED[way])
+        assert outputs == plain
+        drafted, accepted = totals(steps)
+        assert 0 < accepted < drafted
 
-    def partly_right(sequence: Sequence) -> list[int]:
-        done = len(sequence.output_token_ids)
-        right = plain[sequence.request_id][done : done + 6]
-        return [t if random.random() < 0.7 else int(random.integers(VOCABULARY)) for t in right]
 
-    for drafter in (
-        NgramDrafter(6, 1, 3),
-        NgramDrafter(6, 2, 3, "earliest", fill=True),
-        SuffixDrafter(6),
-        ScriptedDrafter(partly_right),
-    ):
-        assert answer_mixed(model, drafter, 6, **MIXED[way]) == plain
+@pytest.mark.parametrize("rule", LOSSLESS)
+@pytest.mark.parametrize("name", LOOKUPS)
+def test_two_hundred_greedy_requests_get_the_tokens_of_plain_decoding(
+    mixed: tuple[TargetModel, Outputs], name: str, rule: str
+) -> None:
+    model, _ = mixed
+    plain, _ = answer_mixed(model, NoDrafter(), 0, asking=greedy)
+    outputs, steps = answer_mixed(model, LOOKUPS[name](), 6, asking=greedy, verifier=LOSSLESS[rule])
+    assert outputs == plain
+    drafted, accepted = totals(steps)
+    assert 0 < accepted < drafted
 
 
 @pytest.mark.slow

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import httpx2
 import pytest
@@ -12,6 +13,10 @@ import torch
 from tests.server.asking import COMPLETIONS, chat, complete, stream
 from tests.server.models import served_model
 
+from outrider.engine.models.backends.torch import TorchBackend
+from outrider.engine.models.base import BLOCK_TOKENS
+from outrider.engine.models.registry import BACKENDS
+from outrider.engine.models.source import open_weights
 from outrider.engine.models.store import locate_model
 from outrider.engine.scheduling.limits import Limits
 from outrider.engine.tokenizer import Tokenizer
@@ -85,6 +90,38 @@ def test_streamed_or_not_speculating_or_not_a_seed_gives_the_same_tokens(
     assert outputs.count(outputs[0]) == 6
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"stop": ["c", "zz"], "ignore_eos": True},
+        {"stop": ["abca"], "include_stop_str_in_output": True},
+        {"stop_token_ids": [98, 120], "temperature": 0.8, "seed": 4},
+        {"n": 3, "temperature": 0.9, "seed": 1, "min_p": 0.05, "top_k": 40},
+        {"logit_bias": {"97": 3.0, "98": 2.0}, "presence_penalty": 0.5, "frequency_penalty": 0.3},
+        {"repetition_penalty": 1.3, "bad_words": ["a", "bc"], "temperature": 0.7, "seed": 2},
+        {"min_tokens": 9, "stop": ["a", "b", "c", "d"], "top_p": 0.9, "temperature": 1, "seed": 3},
+        {"logprobs": 2, "prompt_logprobs": 1, "echo": True},
+    ],
+    ids=", ".join,
+)
+def test_whatever_a_request_asks_the_answer_is_the_same_with_speculation(
+    plain: httpx2.Client,
+    speculating: httpx2.Client,
+    with_draft_model: httpx2.Client,
+    asked: dict[str, Any],
+) -> None:
+    body = {"prompt": "abcabcabcabc", "max_tokens": 50, "return_token_ids": True} | asked
+    first, *others = [
+        complete(client, **body)["choices"] for client in (plain, speculating, with_draft_model)
+    ]
+    exact = ("text", "token_ids", "finish_reason", "stop_reason")
+    for other in others:
+        for choice, expected in zip(other, first, strict=True):
+            assert {name: choice[name] for name in exact} == {
+                name: expected[name] for name in exact
+            }
+
+
 def test_speculation_is_told_by_the_version_and_in_the_answer(speculating: httpx2.Client) -> None:
     told = speculating.get("/version").json()["speculative_config"]
     assert (told["method"], told["num_speculative_tokens"]) == ("ngram", 3)
@@ -117,6 +154,19 @@ def test_the_memory_for_caches_is_shared_by_target_and_draft(tiny_model: Path) -
     both = build_engine(files, small, resolved, draft=draft, model_name="tiny")
     assert (alone.cache_tokens, both.cache_tokens) == (512, 256)
     assert alone.cache_bytes == both.cache_bytes == 2**19
+
+
+def test_without_a_size_caches_get_half_of_what_the_backend_has_left_beside_the_weights(
+    tiny_model: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    files = locate_model(str(tiny_model), cache_dir=tiny_model, report=print)
+    config = open_weights(files.path).config
+    backend = BACKENDS["torch"]
+    block_bytes = BLOCK_TOKENS * backend.kv_bytes_per_token(config, "float32")
+    free_bytes = backend.weight_bytes(config, "float32") + 2 * 40 * block_bytes
+    monkeypatch.setattr(TorchBackend, "free_bytes", lambda _: free_bytes)
+    built = build_engine(files, replace(ENGINE, kv_cache_bytes=None), None, model_name="tiny")
+    assert built.cache_tokens == 40 * BLOCK_TOKENS
 
 
 def test_a_draft_model_that_is_not_there_is_told_as_the_draft_model(tiny_model: Path) -> None:

@@ -108,6 +108,38 @@ def test_a_request_that_is_cancelled_is_heard_of_no_more() -> None:
         assert thread._metrics._requests == {}
 
 
+class Watched(Gated):
+    """Tells of each pass how many requests it had."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.requests: list[int] = []
+        self.begun = threading.Semaphore(0)
+
+    def forward(self, rows):  # type: ignore[no-untyped-def]
+        self.requests.append(len(rows.block_tables))
+        self.begun.release()
+        return super().forward(rows)  # type: ignore[no-untyped-call]
+
+
+def test_one_that_runs_and_is_cancelled_has_left_its_blocks_at_the_next_step() -> None:
+    seen, model = Seen(), Watched()
+    with at_work(model, seen) as thread:
+        model.gate.clear()
+        submit(thread, request([0] * 200, 700, "gone"), request([5], 700, "stays"))
+        assert model.begun.acquire(timeout=PATIENCE_S)
+        pool = thread._engine.scheduler.cache.pool
+        held = pool.free_blocks
+        thread.cancel(["gone"])
+        model.gate.set()
+        while not any(news.end for _, news in seen.next()):
+            pass
+        assert thread._engine.busy is False
+    assert model.requests[:2] == [2, 1]
+    assert set(model.requests[1:]) == {1}
+    assert pool.free_blocks > held
+
+
 def test_what_the_engine_cannot_take_fails_alone() -> None:
     seen = Seen()
     with at_work(Gated(), seen) as thread:
