@@ -51,19 +51,42 @@ from outrider.engine.verification.standard import StandardVerifier
 from outrider.records.prompt import PromptRecord
 
 from .decoding import pretrained
-from .rounds import Spread, Variant, interleaved, milliseconds, paired_ratio
+from .rounds import (
+    FEWEST_ROUNDS,
+    Spread,
+    Variant,
+    interleaved,
+    median_interval,
+    milliseconds,
+    paired,
+    paired_ratio,
+)
 from .tables import Table, spread_text
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
 
-STREAMS = (1, 4, 16)
-FIXED_K = (0, 1, 2, 4, 8)
+MOST_STREAMS = 16
+NO_SPECULATION = "no speculation"
+ADAPTIVE = "adaptive"
 ADAPTIVE_K = 8
 MIN_PROMPTS = 4
 """Prompts in one measurement, one after the other where there are fewer streams."""
 PROMPT_TOKENS = 1_000
 LONGEST = 1_024
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the command line asks for; `fixed_k` are draft lengths beside none and adaptive."""
+
+    rounds: int
+    streams: Sequence_[int]
+    fixed_k: Sequence_[int]
+    first_token_rounds: int
+    max_tokens: int
+    dtype: str
+    markdown: bool
 
 
 @dataclass
@@ -194,52 +217,56 @@ class Arm:
 
 
 def measure_streams(
-    model: TargetModel, prompts: Sequence_[PromptRecord], cost: CostCurve, *, rounds: int
+    model: TargetModel, prompts: Sequence_[PromptRecord], cost: CostCurve, options: Options
 ) -> Table:
     """Serve the same prompts in every way, in turn, at each number of streams."""
     rows: list[tuple[str, ...]] = []
-    for streams in STREAMS:
+    for streams in options.streams:
         groups = [prompts[i : i + streams] for i in range(0, max(streams, MIN_PROMPTS), streams)]
         timed = TimedModel(model, cost)
-        arms = {f"K = {k}" if k else "no speculation": Arm(timed, k) for k in FIXED_K}
-        arms["adaptive"] = Arm(timed, ADAPTIVE_K, AdaptiveVerification(cost, ADAPTIVE_K))
+        arms = {f"K = {k}": Arm(timed, k) for k in options.fixed_k}
+        arms = {NO_SPECULATION: Arm(timed, 0), **arms}
+        arms[ADAPTIVE] = Arm(timed, ADAPTIVE_K, AdaptiveVerification(cost, ADAPTIVE_K))
         interleaved(
             {name: Variant(partial(arm.measure, groups)) for name, arm in arms.items()},
-            rounds=rounds,
+            rounds=options.rounds,
             budget_s=math.inf,
         )
-        plain = arms["no speculation"]
-        # The first round is warm-up.
         rows += [
-            (
-                str(streams),
-                name,
-                spread_text(Spread.of(arm.rates[1:]), 1),
-                spread_text(paired_ratio(arm.rates[1:], plain.rates[1:]), 2),
-                spread_text(paired_ratio(arm.expected_rates[1:], plain.expected_rates[1:]), 2),
-                *(
-                    f"{100 * Spread.of(share[1:]).median:.1f} %"
-                    for share in (arm.verification, arm.rest)
-                ),
-                "yes" if arm.outputs == plain.outputs else "no",
-            )
+            (str(streams), name, *_figures(arm, arms[NO_SPECULATION], arms[ADAPTIVE]))
             for name, arm in arms.items()
         ]
     note = (
         "Greedy, as many of the bundled prompts as there are streams, though at least"
         f" {MIN_PROMPTS}; n-gram lookup (2 to 4 tokens). Output tokens per second of all streams"
-        f" together, prefill left out; median (min–max) of {rounds} rounds, the ratio paired by"
-        " round. By the rows: the same ratio if every step cost what the profile of this machine"
-        " says of its number of rows, without the noise of the clock. Choice: the share"
-        " of the time that verification takes, whatever reads all logits included; rest:"
-        " drafting, scheduling and recording. Same tokens: as without speculation, in the last"
-        " round."
+        f" together, prefill left out; median (min–max) of {options.rounds} rounds, the ratio"
+        " paired by round. By the rows: the same ratio if every step cost what the profile of this"
+        " machine says of its number of rows, without the noise of the clock. Adaptive: its"
+        " tokens/s against this arm's, the median of the rounds and its 95 % bootstrap interval."
+        " Choice: the share of the time that verification takes, whatever reads all logits"
+        " included; rest: drafting, scheduling and recording. Same tokens: as without speculation,"
+        " in the last round."
     )
     header = (
-        *("streams", "arm", "tokens/s", "against none", "by the rows"),
+        *("streams", "arm", "tokens/s", "against none", "by the rows", "adaptive"),
         *("choice", "rest", "same tokens"),
     )
     return Table("Several streams at once", note, header, tuple(rows))
+
+
+def _figures(arm: Arm, plain: Arm, adaptive: Arm) -> tuple[str, ...]:
+    """What the table says of one arm; the first round is warm-up."""
+    shares = (Spread.of(share[1:]).median for share in (arm.verification, arm.rest))
+    return (
+        spread_text(Spread.of(arm.rates[1:]), 1),
+        spread_text(paired_ratio(arm.rates[1:], plain.rates[1:]), 2),
+        spread_text(paired_ratio(arm.expected_rates[1:], plain.expected_rates[1:]), 2),
+        "–"
+        if arm is adaptive
+        else spread_text(median_interval(paired(adaptive.rates[1:], arm.rates[1:])), 3),
+        *(f"{100 * share:.1f} %" for share in shares),
+        "yes" if arm.outputs == plain.outputs else "no",
+    )
 
 
 def measure_first_token(path: Path, model: TargetModel, *, threads: int, rounds: int) -> Table:
@@ -289,28 +316,42 @@ def main() -> None:
     cache_dir = cache_directory()
     files = locate_model("smollm2-135m", cache_dir=cache_dir, report=progress.print)
     tokenizer = Tokenizer(files.path, kept=kept_folder(cache_dir, files.sha256))
-    chosen = quick_subset(bundled_workload().prompts, max(STREAMS))
+    chosen = quick_subset(bundled_workload().prompts, MOST_STREAMS)
     prompts = tokenized(chosen, tokenizer, options.max_tokens)
     settings = ModelSettings(backend="fused", dtype=options.dtype, threads=threads)
-    model = load_model(files.path, settings.with_room(LONGEST, max(STREAMS)))
+    model = load_model(files.path, settings.with_room(LONGEST, MOST_STREAMS))
     progress.print("profiling steps")
-    cost = profile_steps(model, most_rows=16 * (ADAPTIVE_K + 1), clock=time.perf_counter)
+    cost = profile_steps(model, most_rows=MOST_STREAMS * (ADAPTIVE_K + 1), clock=time.perf_counter)
     print(f"{options.dtype}, {threads} threads; other processes had {busy:.0f}% at the start.\n")
 
     progress.print("streams")
-    measure_streams(model, prompts, cost, rounds=options.rounds).tell(as_markdown=options.markdown)
-    progress.print("first token")
-    first = measure_first_token(files.path, model, threads=threads, rounds=3 * options.rounds)
-    first.tell(as_markdown=options.markdown)
+    measure_streams(model, prompts, cost, options).tell(as_markdown=options.markdown)
+    if options.first_token_rounds:
+        progress.print("first token")
+        first = measure_first_token(
+            files.path, model, threads=threads, rounds=options.first_token_rounds
+        )
+        first.tell(as_markdown=options.markdown)
 
 
-def _options() -> argparse.Namespace:
+def _options() -> Options:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.concurrency", description=__doc__)
-    parser.add_argument("--rounds", type=int, default=3)
+    number_of_streams = range(1, MOST_STREAMS + 1)
+    parser.add_argument("--rounds", type=int, default=3, help=f"at least {FEWEST_ROUNDS}")
+    parser.add_argument(
+        "--streams", type=int, nargs="+", default=[1, 4, 16], choices=number_of_streams, metavar="N"
+    )
+    parser.add_argument(
+        "--fixed-k", type=int, nargs="*", default=[1, 2, 4, 8], choices=range(1, 17), metavar="K"
+    )
+    parser.add_argument("--first-token-rounds", type=int, default=9, help="0 leaves that part out")
     parser.add_argument("--max-tokens", type=int, default=64)
     parser.add_argument("--dtype", default="bfloat16", choices=tuple(PACKINGS))
     parser.add_argument("--markdown", action="store_true", help="tables for docs/performance.md")
-    return parser.parse_args()
+    options = Options(**vars(parser.parse_args()))
+    if options.rounds < FEWEST_ROUNDS:
+        parser.error(f"--rounds is {options.rounds}, but an interval takes {FEWEST_ROUNDS} or more")
+    return options
 
 
 if __name__ == "__main__":

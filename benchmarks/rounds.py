@@ -8,6 +8,7 @@ from typing import Self, TypeVar
 
 import numpy as np
 import torch
+from scipy import stats
 
 SETTLING_S = 0.05
 """For the threads of OpenMP to stop spinning, which they do for a while after their last work."""
@@ -84,6 +85,23 @@ def milliseconds(seconds: Sequence[float]) -> Spread:
     return Spread.of([1e3 * each for each in seconds])
 
 
+def paired(seconds: Sequence[float], reference: Sequence[float]) -> list[float]:
+    """The ratio of two variants in each round."""
+    return [a / b for a, b in zip(seconds, reference, strict=True)]
+
+
 def paired_ratio(seconds: Sequence[float], reference: Sequence[float]) -> Spread:
-    """The ratios of two variants, round by round."""
-    return Spread.of([a / b for a, b in zip(seconds, reference, strict=True)])
+    """The spread of the ratio of two variants, round by round."""
+    return Spread.of(paired(seconds, reference))
+
+
+def median_interval(values: Sequence[float], *, level: float = 0.95) -> Spread:
+    """The median with its bootstrap interval in place of the range, from two values on."""
+    found = stats.bootstrap(
+        (values,),
+        np.median,
+        confidence_level=level,
+        method="percentile",
+        rng=np.random.default_rng(0),
+    ).confidence_interval
+    return Spread(len(values), statistics.median(values), float(found.low), float(found.high))
