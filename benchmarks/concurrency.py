@@ -28,8 +28,8 @@ from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.adaptive.profiling import profile_steps
 from outrider.engine.adaptive.verification import AdaptiveVerification
 from outrider.engine.caching.cache import BlockCache
+from outrider.engine.drafting.base import Drafter
 from outrider.engine.drafting.draft import Draft
-from outrider.engine.drafting.ngram import NgramDrafter
 from outrider.engine.drafting.none import NoDrafter
 from outrider.engine.engine import Engine
 from outrider.engine.loop import StepLoop
@@ -49,8 +49,10 @@ from outrider.engine.verification.base import Verdict
 from outrider.engine.verification.broken_logits import BrokenRow, take_out_broken_rows
 from outrider.engine.verification.standard import StandardVerifier
 from outrider.records.prompt import PromptRecord
+from outrider.server.speculation.opened_draft import ModelToPair
 
 from .decoding import pretrained
+from .drafters import MakeDrafter, draft_model, ngram
 from .rounds import (
     FEWEST_ROUNDS,
     Spread,
@@ -87,6 +89,12 @@ class Options:
     max_tokens: int
     dtype: str
     markdown: bool
+    draft: str | None
+
+    @property
+    def drafter(self) -> str:
+        """What drafts, in words."""
+        return "n-gram lookup (2 to 4 tokens)" if self.draft is None else f"{self.draft} drafts"
 
 
 @dataclass
@@ -150,6 +158,7 @@ class Arm:
     """
 
     model: TimedModel
+    make_drafter: MakeDrafter
     k: int
     adaptive: AdaptiveVerification | None = None
     rates: list[float] = field(default_factory=list)
@@ -203,10 +212,15 @@ class Arm:
         self.outputs += outputs
         return sum(map(len, outputs)) - before, seconds
 
+    def _drafter(self) -> Drafter:
+        if self.k == 0:
+            return NoDrafter()
+        return self.make_drafter(self.k, confident=self.adaptive is not None)
+
     def _engine(self) -> Engine:
         steps = StepLoop(
             model=self.model,
-            drafter=NgramDrafter(self.k, 2, 4) if self.k else NoDrafter(),
+            drafter=self._drafter(),
             verifier=self.verifier,
             recorder=StepRecorder(),
             k=self.k,
@@ -217,16 +231,21 @@ class Arm:
 
 
 def measure_streams(
-    model: TargetModel, prompts: Sequence_[PromptRecord], cost: CostCurve, options: Options
+    model: TargetModel,
+    make_drafter: MakeDrafter,
+    prompts: Sequence_[PromptRecord],
+    cost: CostCurve,
+    options: Options,
 ) -> Table:
     """Serve the same prompts in every way, in turn, at each number of streams."""
     rows: list[tuple[str, ...]] = []
     for streams in options.streams:
         groups = [prompts[i : i + streams] for i in range(0, max(streams, MIN_PROMPTS), streams)]
         timed = TimedModel(model, cost)
-        arms = {f"K = {k}": Arm(timed, k) for k in options.fixed_k}
-        arms = {NO_SPECULATION: Arm(timed, 0), **arms}
-        arms[ADAPTIVE] = Arm(timed, ADAPTIVE_K, AdaptiveVerification(cost, ADAPTIVE_K))
+        arms = {NO_SPECULATION: Arm(timed, make_drafter, 0)}
+        arms |= {f"K = {k}": Arm(timed, make_drafter, k) for k in options.fixed_k}
+        choosing = AdaptiveVerification(cost, ADAPTIVE_K)
+        arms[ADAPTIVE] = Arm(timed, make_drafter, ADAPTIVE_K, choosing)
         interleaved(
             {name: Variant(partial(arm.measure, groups)) for name, arm in arms.items()},
             rounds=options.rounds,
@@ -238,7 +257,7 @@ def measure_streams(
         ]
     note = (
         "Greedy, as many of the bundled prompts as there are streams, though at least"
-        f" {MIN_PROMPTS}; n-gram lookup (2 to 4 tokens). Output tokens per second of all streams"
+        f" {MIN_PROMPTS}; {options.drafter}. Output tokens per second of all streams"
         f" together, prefill left out; median (min–max) of {options.rounds} rounds, the ratio"
         " paired by round. By the rows: the same ratio if every step cost what the profile of this"
         " machine says of its number of rows, without the noise of the clock. Adaptive: its"
@@ -319,13 +338,19 @@ def main() -> None:
     chosen = quick_subset(bundled_workload().prompts, MOST_STREAMS)
     prompts = tokenized(chosen, tokenizer, options.max_tokens)
     settings = ModelSettings(backend="fused", dtype=options.dtype, threads=threads)
-    model = load_model(files.path, settings.with_room(LONGEST, MOST_STREAMS))
+    settings = settings.with_room(LONGEST, MOST_STREAMS)
+    model = load_model(files.path, settings)
+    make_drafter: MakeDrafter = ngram
+    if options.draft is not None:
+        side = ModelToPair("smollm2-135m", files.path, tokenizer)
+        make_drafter = draft_model(options.draft, model, side, settings, say=progress.print)
     progress.print("profiling steps")
     cost = profile_steps(model, most_rows=MOST_STREAMS * (ADAPTIVE_K + 1), clock=time.perf_counter)
     print(f"{options.dtype}, {threads} threads; other processes had {busy:.0f}% at the start.\n")
 
     progress.print("streams")
-    measure_streams(model, prompts, cost, options).tell(as_markdown=options.markdown)
+    streams = measure_streams(model, make_drafter, prompts, cost, options)
+    streams.tell(as_markdown=options.markdown)
     if options.first_token_rounds:
         progress.print("first token")
         first = measure_first_token(
@@ -344,6 +369,7 @@ def _options() -> Options:
     parser.add_argument(
         "--fixed-k", type=int, nargs="*", default=[1, 2, 4, 8], choices=range(1, 17), metavar="K"
     )
+    parser.add_argument("--draft", metavar="MODEL", help="a draft model in place of n-gram lookup")
     parser.add_argument("--first-token-rounds", type=int, default=9, help="0 leaves that part out")
     parser.add_argument("--max-tokens", type=int, default=64)
     parser.add_argument("--dtype", default="bfloat16", choices=tuple(PACKINGS))

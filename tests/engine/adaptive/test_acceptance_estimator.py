@@ -103,7 +103,7 @@ def test_it_refits_every_hundred_steps_and_starts_new_sums() -> None:
     assert estimator.intercepts.tolist() == [-0.2]
     estimator = estimator.observed(*step)
     assert estimator.intercepts[0] > -0.2
-    assert (estimator.steps, estimator.sums.observations.tolist()) == (0, [0])
+    assert (len(estimator.pending), estimator.sums.observations.tolist()) == (0, [0])
 
 
 def test_it_finds_the_slope_and_intercepts_that_made_the_data() -> None:
@@ -122,7 +122,7 @@ def test_it_finds_the_slope_and_intercepts_that_made_the_data() -> None:
 def test_a_step_changes_nothing_in_the_estimator_it_was_asked_of() -> None:
     start = AcceptanceEstimator.start(1)
     start.observed(np.array([[1.0]]), np.array([1]), np.array([1]))
-    assert start.steps == 0
+    assert start.pending == ()
     assert start.sums.observations.tolist() == [0]
     assert start.slope == 0.5
 

@@ -6,13 +6,13 @@ its likeliest token, position k is accepted, given that all before it were, with
     c_k = sigmoid(w f + b_k)
 
 one slope w for all positions and one intercept b_k for each. Both follow logistic regression by
-Newton's method: every step adds to the sums of gradient and curvature, and a refit solves them
-once in a while. Values are those of vLLM's estimator (0.33.0), but for
+Newton's method: once in a while a refit solves the sums of gradient and curvature of all steps
+since the last. Values are those of vLLM's estimator (0.33.0), but for
 `REFIT_OBSERVATIONS`.
 """
 
-from dataclasses import dataclass, replace
-from typing import Self
+from dataclasses import dataclass
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -53,23 +53,33 @@ class Sums:
         return cls(0.0, nothing, 0.0, nothing, nothing, nothing)
 
 
+class Observation(NamedTuple):
+    """One step: log-odds [B, K], and of `verified` [B] drafted tokens how many were `accepted`."""
+
+    log_odds: NDArray[np.float64]
+    verified: NDArray[np.int64]
+    accepted: NDArray[np.int64]
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class AcceptanceEstimator:
     """The estimate after some steps; `observed` returns the next one.
 
-    `slope` is w, `intercepts` float64 [K] are b; `steps` counts since the last of so many `refits`.
+    `slope` is w, `intercepts` float64 [K] are b. Steps since the last of so many `refits` wait in
+    `pending`, with at most `pending_tokens` that say something: parameters stay as they are until
+    then, so their sums can as well be made at once.
     """
 
     slope: float
     intercepts: NDArray[np.float64]
-    sums: Sums
-    steps: int = 0
+    pending: tuple[Observation, ...] = ()
+    pending_tokens: int = 0
     refits: int = 0
 
     @classmethod
     def start(cls, k: int) -> Self:
         """Begin with the same guess for each of `k` positions."""
-        return cls(FIRST_SLOPE, np.full(k, FIRST_INTERCEPT), Sums.zero(k))
+        return cls(FIRST_SLOPE, np.full(k, FIRST_INTERCEPT))
 
     def confidence(self, log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return c [B, K] for `log_odds` [B, K]; NaN where they are."""
@@ -84,10 +94,28 @@ class AcceptanceEstimator:
     ) -> Self:
         """Learn from one step: of `verified` [B] drafted tokens, `accepted` [B] were.
 
-        `log_odds` is [B, K]. The accepted positions and the first rejected one say something;
-        later ones, those not verified and those whose log-odds are NaN say nothing. After
-        `REFIT_STEPS` steps or `REFIT_OBSERVATIONS` the parameters are fitted to what was seen.
+        `log_odds` is [B, K], and none of the three may change any more. The accepted positions and
+        the first rejected one say something; later ones, those not verified and those whose
+        log-odds are NaN say nothing. After `REFIT_STEPS` steps or `REFIT_OBSERVATIONS` the
+        parameters are fitted to what was seen.
         """
+        learned = type(self)(
+            self.slope,
+            self.intercepts,
+            (*self.pending, Observation(log_odds, verified, accepted)),
+            self.pending_tokens + int(np.minimum(accepted + 1, verified).sum()),
+            self.refits,
+        )
+        enough = learned.pending_tokens >= REFIT_OBSERVATIONS * (self.refits + 1)
+        return learned.refitted() if enough or len(learned.pending) >= REFIT_STEPS else learned
+
+    @property
+    def sums(self) -> Sums:
+        """What the steps that wait add up to."""
+        if not self.pending:
+            return Sums.zero(len(self.intercepts))
+        steps = zip(*self.pending, strict=True)
+        log_odds, verified, accepted = (np.concatenate(each) for each in steps)
         position = np.arange(len(self.intercepts))
         seen = (position <= accepted[:, None]) & (position < verified[:, None])
         seen &= ~np.isnan(log_odds)
@@ -95,21 +123,17 @@ class AcceptanceEstimator:
         c = self.confidence(f)
         error = np.where(seen, (position < accepted[:, None]) - c, 0.0)
         curvature = np.where(seen, c * (1 - c), 0.0)
-        old = self.sums
-        sums = Sums(
-            old.slope_gradient + float((error * f).sum()),
-            old.intercept_gradient + error.sum(axis=0),
-            old.slope_curvature + float((curvature * f * f).sum()),
-            old.cross_curvature + (curvature * f).sum(axis=0),
-            old.intercept_curvature + curvature.sum(axis=0),
-            old.observations + seen.sum(axis=0),
+        return Sums(
+            float((error * f).sum()),
+            error.sum(axis=0),
+            float((curvature * f * f).sum()),
+            (curvature * f).sum(axis=0),
+            curvature.sum(axis=0),
+            seen.sum(axis=0).astype(np.float64),
         )
-        learned = replace(self, sums=sums, steps=self.steps + 1)
-        seen_enough = sums.observations.sum() >= REFIT_OBSERVATIONS * (self.refits + 1)
-        return learned.refitted() if seen_enough or learned.steps >= REFIT_STEPS else learned
 
     def refitted(self) -> Self:
-        """Take one damped Newton step on the sums, and start new ones.
+        """Take one damped Newton step on the sums of the steps that wait.
 
         A slope below 0, by which a surer drafter would be accepted less, is not believed: nothing
         changes then.
@@ -120,10 +144,9 @@ class AcceptanceEstimator:
         slope = self.slope + slope_step * total / (total + HALF_TRUST_OBSERVATIONS)
         trust = sums.observations / (sums.observations + HALF_TRUST_OBSERVATIONS)
         intercepts = self.intercepts + intercept_step * trust
-        fresh = Sums.zero(len(self.intercepts))
         if slope < 0 or not np.isfinite([slope, *intercepts]).all():
             slope, intercepts = self.slope, self.intercepts
-        return type(self)(slope, intercepts, fresh, refits=self.refits + 1)
+        return type(self)(slope, intercepts, refits=self.refits + 1)
 
 
 def newton_step(sums: Sums) -> tuple[float, NDArray[np.float64]]:

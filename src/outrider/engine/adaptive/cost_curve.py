@@ -13,11 +13,13 @@ class CostCurve:
     """Seconds of a step by its rows: measured at `rows`, ascending, and never falling.
 
     Between two measurements the cost is on the line between them, beyond the last on the line
-    through the last two.
+    through the last two. `table` has the costs of 0, 1, … rows up to the last measured, since they
+    are asked for several times in each step.
     """
 
     rows: NDArray[np.int64]
     seconds: NDArray[np.float64]
+    table: NDArray[np.float64]
 
     @classmethod
     def of(cls, measured_s: Mapping[int, float]) -> Self:
@@ -31,12 +33,19 @@ class CostCurve:
             raise ValueError(
                 f"step costs {dict(measured_s)}; expected positive times of two sizes or more"
             )
-        return cls(rows, np.maximum.accumulate(seconds))
+        seconds = np.maximum.accumulate(seconds)
+        return cls(rows, seconds, np.interp(np.arange(rows[-1] + 1), rows, seconds))
 
     def cost_s(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the seconds of steps with so many rows each."""
-        inside: NDArray[np.float64] = np.interp(rows, self.rows, self.seconds)
+        last = len(self.table) - 1
         slope = (self.seconds[-1] - self.seconds[-2]) / (self.rows[-1] - self.rows[-2])
-        beyond = np.maximum(rows - self.rows[-1], 0)
-        seconds: NDArray[np.float64] = inside + slope * beyond
+        beyond = np.maximum(rows - last, 0)
+        seconds: NDArray[np.float64] = self.table[np.minimum(rows, last)] + slope * beyond
         return seconds
+
+    def step_s(self, rows: int) -> float:
+        """Return the seconds of one step with so many rows."""
+        if rows < len(self.table):
+            return float(self.table[rows])
+        return float(self.cost_s(np.array([rows]))[0])

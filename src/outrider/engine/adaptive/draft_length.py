@@ -1,18 +1,29 @@
 """How many tokens to draft, by what drafting costs and by what its tokens were worth lately."""
 
+from enum import Enum, auto
+
 import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.adaptive.draft_cost import DraftCost
 
-MEMORY = 0.9
-"""What a step leaves of the weight of those before it: half after 7 steps."""
-TRIAL_SHARE = 0.005
-"""The most of the steps' time that is lost by drafts which do not seem to pay, or what is never
-drafted could never prove itself."""
-FIRST_CREDIT_STEPS = 8.0
-"""How many plain steps' time drafts may lose before they have to pay."""
+MEMORY = 0.97
+"""What a step leaves of the weight of those before it: half after 23 steps."""
+TRIAL_SHARE = 0.0025
+"""The most of the steps' time that trials of each kind lose, or what is never drafted could never
+prove itself."""
+FIRST_CREDIT_STEPS = 4.0
+"""How many plain steps' time the trials of a kind may lose before."""
+
+
+class Trial(Enum):
+    """A draft of another length than seems best."""
+
+    NEXT = auto()
+    """One token more, or the length that loses least where none seems to pay."""
+    FULL = auto()
+    """All tokens: where a step of one row more costs much, few may not pay and many may."""
 
 
 class DraftLength:
@@ -20,10 +31,10 @@ class DraftLength:
 
     Of each position it keeps what its tokens promised and what it cost to verify them in the last
     steps, for one request and in plain steps. With what drafting costs this gives the rate of
-    tokens at every length, and the best is taken. Where that is not `k`, a full draft is tried
-    whenever `TRIAL_SHARE` of all steps has made good what such trials have lost. A trial begins
-    with two steps if there was no draft before it: a model that has paused reads what it missed
-    first, and only the second step tells what drafting costs.
+    tokens at every length, and the best is taken. Where that is not `k`, longer drafts are tried,
+    of either kind whenever `TRIAL_SHARE` of all steps has made good what such trials have lost. A
+    trial begins with two steps if there was no draft before it: a model that has paused reads what
+    it missed first, and only the second step tells what drafting costs.
     """
 
     def __init__(self, k: int) -> None:
@@ -32,28 +43,35 @@ class DraftLength:
         self._verifying = [0.0] * k
         self._seen = [0] * k
         self._cost = DraftCost()
-        self._plain_s = 0.0
-        self._credit_steps = FIRST_CREDIT_STEPS
+        self._rates = [1.0] * k + [2.0]  # the longest, until something is known
+        self._credit_steps = dict.fromkeys(Trial, FIRST_CREDIT_STEPS)
         self._length = 0
         self._rested = True
-        self._trial = False
+        self._trial: Trial | None = None
 
     def choose(self) -> int:
         """Return how many tokens to draft in the step that begins.
 
         It depends on the steps before alone, so it cannot change what is drawn in this one.
         """
-        self._credit_steps = min(self._credit_steps + TRIAL_SHARE, FIRST_CREDIT_STEPS)
-        begun = self._trial and self._rested
+        for kind, credit in self._credit_steps.items():
+            self._credit_steps[kind] = min(credit + TRIAL_SHARE, FIRST_CREDIT_STEPS)
+        begun = self._trial if self._rested else None
         self._rested = self._length == 0
-        rates = self._rates()
-        best = rates.index(max(rates)) if self._plain_s else self._k
-        self._trial = best < self._k and (begun or self._credit_steps > 0)
-        self._length = self._k if self._trial else best
+        rates = self._rates
+        best = rates.index(max(rates))
+        due = (kind for kind, credit in self._credit_steps.items() if credit > 0)
+        self._trial = None if best == self._k else begun or next(due, None)
+        if self._trial is Trial.FULL:
+            self._length = self._k
+        elif self._trial is Trial.NEXT:
+            self._length = best + 1 if best else rates.index(max(rates[1:]), 1)
+        else:
+            self._length = best
         return self._length
 
-    def _rates(self) -> list[float]:
-        """Tokens of one request in the time of a plain step, at draft lengths 0 to k."""
+    def _rates_now(self, plain_s: float) -> list[float]:
+        """Tokens of one request in the time `plain_s` of a plain step, at draft lengths 0 to k."""
         tokens = steps = 1.0
         rates = [1.0]
         for place, (promised, verifying) in enumerate(
@@ -61,7 +79,7 @@ class DraftLength:
         ):
             tokens += promised
             steps += verifying
-            rates.append(tokens / (steps + self._cost.seconds(place) / max(self._plain_s, 1e-9)))
+            rates.append(tokens / (steps + self._cost.seconds(place) / plain_s))
         return rates
 
     def observe(
@@ -80,9 +98,7 @@ class DraftLength:
         without any draft.
         """
         count = int(lengths.sum())
-        plain_s, step_s = cost.cost_s(np.array([plain_rows, plain_rows + count])).tolist()
-        best_rate = max(self._rates()) if self._plain_s else 1.0
-        self._plain_s = plain_s
+        plain_s, step_s = cost.step_s(plain_rows), cost.step_s(plain_rows + count)
         if not self._rested:
             self._cost.observe(self._length, spent_s)
         tokens = 1.0
@@ -95,8 +111,10 @@ class DraftLength:
         else:
             promised = verifying = []
         self._remember(promised, verifying)
-        if self._trial:
-            self._credit_steps -= (spent_s + step_s) / plain_s - tokens / best_rate
+        if self._trial is not None:
+            best_rate = max(self._rates)
+            self._credit_steps[self._trial] -= (spent_s + step_s) / plain_s - tokens / best_rate
+        self._rates = self._rates_now(plain_s)
 
     def _remember(self, promised: list[float], verifying: list[float]) -> None:
         """Take a step's figures into the averages: those of the first few, then the last ones'."""

@@ -74,7 +74,7 @@ class AdaptiveVerification:
 
     def _explore(self, draft: Draft, lengths: NDArray[np.int64], rows: int) -> None:
         """Lengthen one of `lengths` [B], which make a step of `rows` rows, where that is due."""
-        step_s, longer_s = self.cost.cost_s(np.array([rows, rows + 1])).tolist()
+        step_s, longer_s = self.cost.step_s(rows), self.cost.step_s(rows + 1)
         self._save(step_s)
         shortened = np.flatnonzero(lengths < draft.lengths)
         if len(shortened) and longer_s - step_s <= self._saved_s:

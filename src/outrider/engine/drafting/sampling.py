@@ -5,6 +5,7 @@ none: it is a point mass, whatever the softmax said of it.
 """
 
 from collections.abc import Sequence
+from math import log
 from typing import Literal, NamedTuple
 
 import numpy as np
@@ -62,8 +63,23 @@ def top_log_odds(logits: torch.Tensor, sampling: Sequence[Sampling]) -> NDArray[
     known before a token is drawn, so drafts may be cut by it.
     """
     temperatures = [each.parameters.temperature or 1.0 for each in sampling]
+    if logits.device.type == "cpu" and logits.dtype == torch.float32:
+        # On a row of 49,152 a fifth of the time of torch's operators.
+        rows = zip(logits.numpy(), temperatures, strict=True)
+        return np.array([_row_log_odds(row, temperature) for row, temperature in rows])
     scaled = logits.float() / torch.tensor(temperatures, device=logits.device).unsqueeze(-1)
     top = scaled.max(dim=-1)
     others = scaled.scatter(-1, top.indices.unsqueeze(-1), -torch.inf).logsumexp(dim=-1)
     odds = (top.values - others).clamp(-LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
     return odds.double().cpu().numpy()
+
+
+def _row_log_odds(logits: NDArray[np.float32], temperature: float) -> float:
+    best = logits.argmax()
+    others = logits - logits[best]
+    others /= temperature
+    np.exp(others, out=others)
+    others[best] = 0.0
+    total = float(others.sum())
+    odds = -log(total) if total else LARGEST_LOG_ODDS
+    return max(min(odds, LARGEST_LOG_ODDS), -LARGEST_LOG_ODDS)  # NaN stays NaN

@@ -1,0 +1,57 @@
+"""Drafters for benchmarks, by draft length."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from outrider.engine.drafting.base import Drafter
+from outrider.engine.drafting.draft_model import ModelDrafter
+from outrider.engine.drafting.ngram import NgramDrafter
+from outrider.engine.models.base import TargetModel
+from outrider.engine.models.settings import ModelSettings
+from outrider.engine.models.store import cache_directory
+from outrider.server.serving import open_draft
+from outrider.server.speculation.config import SpeculativeConfig
+from outrider.server.speculation.opened_draft import ModelToPair
+from outrider.server.speculation.resolving import resolve
+from outrider.server.speculation.target_facts import TargetFacts
+
+
+class MakeDrafter(Protocol):
+    """Makes a drafter for drafts of up to `k` tokens."""
+
+    def __call__(self, k: int, *, confident: bool) -> Drafter:
+        """It tells how sure it is of its tokens where it can and is to be `confident`."""
+        ...
+
+
+MOST_ROWS = 2_048
+
+
+def ngram(k: int, *, confident: bool) -> Drafter:
+    """Looks the last 4 to 2 tokens up."""
+    del confident  # it counts on no token more than on another
+    return NgramDrafter(k, 2, 4)
+
+
+def draft_model(
+    name: str,
+    target: TargetModel,
+    side: ModelToPair,
+    settings: ModelSettings,
+    *,
+    say: Callable[[str], None],
+) -> MakeDrafter:
+    """Load the draft model called `name` once; every drafter that is made has it to itself in turn.
+
+    Prompts are read anew each time. `side` is the target's, `settings` are how it was loaded.
+    """
+    config = SpeculativeConfig(method="draft_model", model=name, num_speculative_tokens=1)
+    opened = open_draft(resolve(config, TargetFacts(side.name)), side, cache_directory(), say=say)
+    assert opened is not None, "the method has a checkpoint"
+    own = opened.load(settings, target, max_rows=MOST_ROWS, prefix_caching=False)
+
+    def make(k: int, *, confident: bool) -> Drafter:
+        del k  # each step asks for as much as it wants
+        return ModelDrafter(own, confident=confident)
+
+    return make
