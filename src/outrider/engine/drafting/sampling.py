@@ -12,6 +12,7 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from outrider.engine.kernels.exponential_sum import weight_of_others
 from outrider.engine.sampling import Sampling, draw, greedy_tokens, probabilities
 
 LARGEST_LOG_ODDS = 40.0
@@ -64,7 +65,7 @@ def top_log_odds(logits: torch.Tensor, sampling: Sequence[Sampling]) -> NDArray[
     """
     temperatures = [each.parameters.temperature or 1.0 for each in sampling]
     if logits.device.type == "cpu" and logits.dtype == torch.float32:
-        # On a row of 49,152 a fifth of the time of torch's operators.
+        # On a row of 49,152 a ninth of the time of torch's operators.
         rows = zip(logits.numpy(), temperatures, strict=True)
         return np.array([_row_log_odds(row, temperature) for row, temperature in rows])
     scaled = logits.float() / torch.tensor(temperatures, device=logits.device).unsqueeze(-1)
@@ -75,11 +76,6 @@ def top_log_odds(logits: torch.Tensor, sampling: Sequence[Sampling]) -> NDArray[
 
 
 def _row_log_odds(logits: NDArray[np.float32], temperature: float) -> float:
-    best = logits.argmax()
-    others = logits - logits[best]
-    others /= temperature
-    np.exp(others, out=others)
-    others[best] = 0.0
-    total = float(others.sum())
-    odds = -log(total) if total else LARGEST_LOG_ODDS
+    others = weight_of_others(logits, logits.argmax(), temperature)
+    odds = -log(others) if others else LARGEST_LOG_ODDS
     return max(min(odds, LARGEST_LOG_ODDS), -LARGEST_LOG_ODDS)  # NaN stays NaN

@@ -92,15 +92,16 @@ def emit_exponentials(
         power = power_of_two(builder, builder.fmul(below, scale))
         keep(power, at)
         builder.store(builder.fadd(builder.load(total), power), total)
-    return _folded(builder, builder.load(total), _sum)
+    return folded_sum(builder, builder.load(total))
 
 
 def _greater(builder: Any, a: Any, b: Any) -> Any:
     return builder.select(builder.fcmp_ordered(">", a, b), a, b)
 
 
-def _sum(builder: Any, a: Any, b: Any) -> Any:
-    return builder.fadd(a, b)
+def folded_sum(builder: Any, vector: Any) -> Any:
+    """All lanes of a vector added up."""
+    return _folded(builder, vector, lambda builder, a, b: builder.fadd(a, b))
 
 
 def _folded(builder: Any, vector: Any, combine: Callable[[Any, Any, Any], Any]) -> Any:
