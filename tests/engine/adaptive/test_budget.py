@@ -5,32 +5,71 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from outrider.engine.adaptive.budget import survivals, verified_lengths
+from outrider.engine.adaptive.budget import Budget, best_budget
 from outrider.engine.adaptive.cost_curve import CostCurve
 
 FLAT = CostCurve.of({1: 1.0, 100: 1.0})
 STEEP = CostCurve.of({1: 1.0, 100: 100.0})
 
 
+def budget(
+    confidence: list[list[float]],
+    cost: CostCurve,
+    spent_s: float = 0.0,
+    *,
+    in_order: bool = False,
+    drafted: list[int] | None = None,
+) -> Budget:
+    c = np.array(confidence)
+    return best_budget(
+        c,
+        np.full(len(c), c.shape[1]) if drafted is None else np.array(drafted),
+        plain_rows=len(c),
+        sampling=len(c),
+        spent_s=spent_s,
+        cost=cost,
+        in_order=in_order,
+    )
+
+
 def chosen(
     confidence: list[list[float]], cost: CostCurve, spent_s: float = 0.0, *, in_order: bool = False
 ) -> list[int]:
-    c = np.array(confidence)
-    s = survivals(c, np.full(len(c), c.shape[1]))
-    found: list[int] = verified_lengths(
-        s, plain_rows=len(c), sampling=len(c), spent_s=spent_s, cost=cost, in_order=in_order
-    ).tolist()
+    found: list[int] = budget(confidence, cost, spent_s, in_order=in_order).lengths.tolist()
     return found
 
 
-def test_survival_is_the_product_of_the_confidences_up_to_a_position() -> None:
-    s = survivals(np.array([[0.5, 0.5, 1.0]]), np.array([3]))
-    np.testing.assert_allclose(s, [[0.5, 0.25, 0.25]])
+def test_what_a_position_promises_is_the_product_of_the_confidences_up_to_it() -> None:
+    found = budget([[0.5, 0.5, 1.0]], FLAT)
+    np.testing.assert_allclose(found.promised, [0.5, 0.25, 0.25])
+    assert found.verified.tolist() == [1, 1, 1]
 
 
-def test_beyond_the_draft_nothing_survives() -> None:
-    s = survivals(np.array([[0.9, 0.9, 0.9]]), np.array([1]))
-    np.testing.assert_allclose(s, [[0.9, 0.0, 0.0]])
+def test_beyond_a_draft_there_is_nothing_to_verify() -> None:
+    found = budget([[0.9, 0.9, 0.9], [0.5, 0.5, 0.5]], FLAT, drafted=[1, 2])
+    assert found.lengths.tolist() == [1, 2]
+    np.testing.assert_allclose(found.promised, [0.9 + 0.5, 0.25, 0.0])
+    assert found.verified.tolist() == [2, 1, 0]
+
+
+def test_what_is_not_verified_is_not_added_up() -> None:
+    cost = CostCurve.of({1: 1.0, 2: 1.1, 6: 1.5})
+    found = budget([[0.95, 0.95], [0.02, 0.9]], cost)
+    assert found.verified.tolist() == [1, 1]
+    np.testing.assert_allclose(found.promised, [0.95, 0.95**2])
+
+
+def test_confidence_that_is_no_number_promises_nothing_nor_does_what_follows() -> None:
+    assert chosen([[0.9, float("nan"), 0.9], [float("nan")] * 3], FLAT) == [1, 0]
+
+
+def test_confidence_counts_as_a_probability() -> None:
+    np.testing.assert_allclose(budget([[1.5, -0.5]], FLAT).promised, [1.0, 0.0])
+
+
+def test_beyond_the_curve_rows_cost_as_its_last_ones() -> None:
+    # 1.6 tokens in 1.5 s, then 2.08 in 2 s.
+    assert chosen([[0.6, 0.8]], CostCurve.of({1: 1.0, 2: 1.5})) == [1]
 
 
 def test_where_rows_cost_nothing_everything_is_verified() -> None:
@@ -91,7 +130,7 @@ def test_no_choice_of_prefixes_gives_a_higher_rate(
     cost = CostCurve.of({n + 1: 1.0 + sum(steps[:n]) for n in range(12)})
     c = np.array(confidence)
     batch = len(c)
-    s = survivals(c, np.full(batch, 3))
+    s = c.cumprod(axis=1)
 
     def rate(lengths: tuple[int, ...]) -> float:
         tokens = batch + sum(float(s[b, :n].sum()) for b, n in enumerate(lengths))

@@ -23,7 +23,7 @@ from tests.engine.verification.toys import (
     table,
 )
 
-from outrider.engine.adaptive.budget import survivals, verified_lengths
+from outrider.engine.adaptive.budget import best_budget
 from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.drafting.draft import Draft
 from outrider.engine.sampling import SamplingParameters
@@ -119,12 +119,17 @@ def what_pays(*costs: float, in_order: bool) -> Trim:
     cost = CostCurve.of(dict(enumerate(costs, start=1)))
 
     def trim(draft: Draft) -> NDArray[np.int64]:
-        chances = survivals(confidence(draft), draft.lengths)
         kept = [
-            verified_lengths(
-                chance[None], plain_rows=1, sampling=1, spent_s=0.0, cost=cost, in_order=in_order
-            )
-            for chance in chances
+            best_budget(
+                confident[None],
+                drafted[None],
+                plain_rows=1,
+                sampling=1,
+                spent_s=0.0,
+                cost=cost,
+                in_order=in_order,
+            ).lengths
+            for confident, drafted in zip(confidence(draft), draft.lengths, strict=True)
         ]
         return np.concatenate(kept)
 

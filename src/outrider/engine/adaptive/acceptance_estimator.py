@@ -82,8 +82,8 @@ class AcceptanceEstimator:
         return cls(FIRST_SLOPE, np.full(k, FIRST_INTERCEPT))
 
     def confidence(self, log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return c [B, K] for `log_odds` [B, K]; NaN where they are."""
-        c: NDArray[np.float64] = expit(self.slope * log_odds + self.intercepts)
+        """Return c for `log_odds` [B, <= K]; NaN where they are."""
+        c: NDArray[np.float64] = expit(self.slope * log_odds + self.intercepts[: log_odds.shape[1]])
         return c
 
     def observed(

@@ -1,60 +1,128 @@
 """The number of drafted tokens to verify that gives most tokens per second.
 
 Follows adaptive verification in vLLM 0.33, but for two things: the confidences are those of this
-step, and what is trimmed does not count as drafted.
+step, and what is trimmed does not count as drafted. Compiled, since it runs between any two steps,
+when the caches hold nothing but weights.
 """
+
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.adaptive.cost_curve import CostCurve
+from outrider.engine.compiling import compiled
 
 
-def survivals(confidence: NDArray[np.float64], lengths: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return s [B, K], the chance that a draft is accepted up to each position; 0 beyond its end.
+class Budget(NamedTuple):
+    """How many drafted tokens of each request are verified, `lengths` [B], each a prefix.
 
-    `confidence` [B, K] is c, the chance that a position is accepted given those before it, and
-    `lengths` [B] how many tokens were drafted.
+    `promised` [K] is, for each position, the sum of the chances of those among them that they are
+    accepted; `verified` [K] is their number.
     """
-    k = confidence.shape[1]
-    present = np.arange(k) < lengths[:, None]
-    chance: NDArray[np.float64] = np.where(present, confidence.clip(0, 1), 0.0).cumprod(axis=1)
-    return chance
+
+    lengths: NDArray[np.int64]
+    promised: NDArray[np.float64]
+    verified: NDArray[np.int64]
 
 
-def verified_lengths(
-    survival: NDArray[np.float64],
+def best_budget(
+    confidence: NDArray[np.float64],
+    drafted: NDArray[np.int64],
     *,
     plain_rows: int,
     sampling: int,
     spent_s: float,
     cost: CostCurve,
     in_order: bool = False,
-) -> NDArray[np.int64]:
-    """Return how many drafted tokens of each request to verify, [B], each a prefix of its draft.
+) -> Budget:
+    """Return how much of each draft to verify.
 
-    `survival` is s [B, K], which never rises along a draft. The step has `plain_rows` rows without
-    any draft, of which `sampling` give a token, and `spent_s` seconds were spent before it. With
-    the b most promising tokens it gives (sampling + the sum of their s) tokens in (spent + cost)
-    seconds; b is the smallest of those with the highest rate.
+    `confidence` [B, K] is c, the chance that a position is accepted given those before it, and the
+    products s of them along a draft are the chances that it is accepted that far; `drafted` [B]
+    tokens there are. The step has `plain_rows` rows without any draft, of which `sampling` give a
+    token, and `spent_s` seconds were spent before it. With the b most promising tokens it gives
+    (sampling + the sum of their s) tokens in (spent + cost) seconds; b is the smallest of those
+    with the highest rate. NaN promises nothing, and nor does what follows it.
 
     `in_order` takes tokens only as long as each raises the rate, which gives up a little where a
     larger block of rows costs no more. Drafts drawn from a q need it: what follows a drawn token
     depends on it, and must not decide whether it is verified.
     """
-    order = np.argsort(-survival, axis=None, kind="stable")
-    promised = survival.ravel()[order]
-    promised = promised[promised > 0]
-    tokens = sampling + np.concatenate(([0.0], promised.cumsum()))
-    seconds = spent_s + cost.cost_s(plain_rows + np.arange(len(tokens)))
-    rate = tokens / seconds
-    if in_order:
-        falls = np.flatnonzero(np.diff(rate) <= 0)
-        best = int(falls[0]) if len(falls) else len(rate) - 1
-    else:
-        best = int(rate.argmax())
-    # A stable order takes a position before those after it, which promise no more.
-    chosen = np.zeros(survival.size, np.int64)
-    chosen[order[:best]] = 1
-    lengths: NDArray[np.int64] = chosen.reshape(survival.shape).sum(axis=1)
-    return lengths
+    batch, k = confidence.shape
+    budget = Budget(np.zeros(batch, np.int64), np.zeros(k), np.zeros(k, np.int64))
+    step = (plain_rows, sampling, float(spent_s))
+    _fill(confidence, drafted, step, cost.table, cost.further_row_s, in_order, budget)
+    return budget
+
+
+@compiled()
+def _fill(
+    confidence: Any,
+    drafted: Any,
+    step: Any,
+    table: Any,
+    further_row_s: Any,
+    in_order: bool,  # noqa: FBT001
+    budget: Any,
+) -> None:
+    survival = np.empty(confidence.shape)
+    _survivals(confidence, drafted, survival)
+    _choose(survival, step, table, further_row_s, in_order, budget.lengths)
+    for b in range(len(survival)):
+        for j in range(budget.lengths[b]):
+            budget.promised[j] += survival[b, j]
+            budget.verified[j] += 1
+
+
+@compiled(within=True)
+def _survivals(confidence: Any, drafted: Any, survival: Any) -> None:
+    """s [B, K] into `survival`; 0 beyond the end of a draft."""
+    batch, k = confidence.shape
+    for b in range(batch):
+        chance = 1.0
+        for j in range(k):
+            c = confidence[b, j]
+            if j >= drafted[b] or c < 0:
+                c = 0.0
+            elif c > 1:
+                c = 1.0
+            chance *= c
+            survival[b, j] = chance
+
+
+@compiled(within=True)
+def _choose(
+    survival: Any,
+    step: Any,
+    table: Any,
+    further_row_s: Any,
+    in_order: bool,  # noqa: FBT001
+    lengths: Any,
+) -> None:
+    """The best lengths into `lengths`, 0 before: the most promising token is taken each time.
+
+    Since s never rises along a draft, that is the next one of some request.
+    """
+    batch, k = survival.shape
+    taken = np.zeros(batch, np.int64)
+    plain_rows, sampling, spent_s = step
+    tokens, rows, last = float(sampling), plain_rows, len(table) - 1
+    best = 0.0
+    while True:
+        seconds = table[min(rows, last)] + further_row_s * max(rows - last, 0)
+        rate = tokens / (spent_s + seconds)
+        if rate > best:
+            best = rate
+            lengths[:] = taken
+        elif in_order:
+            return
+        most, place = 0.0, -1
+        for b in range(batch):
+            if taken[b] < k and survival[b, taken[b]] > most:
+                most, place = survival[b, taken[b]], b
+        if place < 0:
+            return
+        taken[place] += 1
+        tokens += most
+        rows += 1

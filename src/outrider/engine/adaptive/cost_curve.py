@@ -13,13 +13,14 @@ class CostCurve:
     """Seconds of a step by its rows: measured at `rows`, ascending, and never falling.
 
     Between two measurements the cost is on the line between them, beyond the last on the line
-    through the last two. `table` has the costs of 0, 1, … rows up to the last measured, since they
-    are asked for several times in each step.
+    through the last two. `table` has the costs of 0, 1, … rows up to the last measured, and each
+    one beyond costs `further_row_s`.
     """
 
     rows: NDArray[np.int64]
     seconds: NDArray[np.float64]
     table: NDArray[np.float64]
+    further_row_s: float
 
     @classmethod
     def of(cls, measured_s: Mapping[int, float]) -> Self:
@@ -34,15 +35,14 @@ class CostCurve:
                 f"step costs {dict(measured_s)}; expected positive times of two sizes or more"
             )
         seconds = np.maximum.accumulate(seconds)
-        return cls(rows, seconds, np.interp(np.arange(rows[-1] + 1), rows, seconds))
+        slope = float((seconds[-1] - seconds[-2]) / (rows[-1] - rows[-2]))
+        return cls(rows, seconds, np.interp(np.arange(rows[-1] + 1), rows, seconds), slope)
 
     def cost_s(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the seconds of steps with so many rows each."""
         last = len(self.table) - 1
-        slope = (self.seconds[-1] - self.seconds[-2]) / (self.rows[-1] - self.rows[-2])
-        beyond = np.maximum(rows - last, 0)
-        seconds: NDArray[np.float64] = self.table[np.minimum(rows, last)] + slope * beyond
-        return seconds
+        inside: NDArray[np.float64] = self.table[np.minimum(rows, last)]
+        return inside + self.further_row_s * np.maximum(rows - last, 0)
 
     def step_s(self, rows: int) -> float:
         """Return the seconds of one step with so many rows."""

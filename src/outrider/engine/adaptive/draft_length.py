@@ -2,10 +2,7 @@
 
 from enum import Enum, auto
 
-import numpy as np
-from numpy.typing import NDArray
-
-from outrider.engine.adaptive.cost_curve import CostCurve
+from outrider.engine.adaptive.budget import Budget
 from outrider.engine.adaptive.draft_cost import DraftCost
 
 MEMORY = 0.97
@@ -18,12 +15,12 @@ FIRST_CREDIT_STEPS = 4.0
 
 
 class Trial(Enum):
-    """A draft of another length than seems best."""
+    """A draft of another length than seems best; of two that are due the first comes first."""
 
-    NEXT = auto()
-    """One token more, or the length that loses least where none seems to pay."""
     FULL = auto()
     """All tokens: where a step of one row more costs much, few may not pay and many may."""
+    NEXT = auto()
+    """One token more, or the length that loses least where none seems to pay."""
 
 
 class DraftLength:
@@ -83,44 +80,28 @@ class DraftLength:
         return rates
 
     def observe(
-        self,
-        survival: NDArray[np.float64],
-        lengths: NDArray[np.int64],
-        *,
-        plain_rows: int,
-        spent_s: float,
-        cost: CostCurve,
+        self, budget: Budget, requests: int, *, plain_s: float, step_s: float, spent_s: float
     ) -> None:
-        """Learn from the step that `choose` was asked about.
+        """Learn from the step that `choose` was asked about, with so many `requests` in it.
 
-        `survival` [B, <= K] is the chance of each drafted token, of which the first `lengths` [B]
-        of each request are verified; `spent_s` is what drafting took, and `plain_rows` the rows
-        without any draft.
+        `budget` is what is verified, which makes a step of `plain_s` one of `step_s`; `spent_s` is
+        what drafting took.
         """
-        count = int(lengths.sum())
-        plain_s, step_s = cost.step_s(plain_rows), cost.step_s(plain_rows + count)
         if not self._rested:
             self._cost.observe(self._length, spent_s)
-        tokens = 1.0
-        if count:
-            verified = np.arange(survival.shape[1]) < lengths[:, None]
-            promised = (np.where(verified, survival, 0.0).sum(axis=0) / len(lengths)).tolist()
-            tokens += sum(promised)
-            row_steps = (step_s - plain_s) / plain_s / count
-            verifying = (row_steps * verified.sum(axis=0)).tolist()
-        else:
-            promised = verifying = []
+        promised = (budget.promised / requests).tolist()
+        row_steps = (step_s / plain_s - 1) / max(int(budget.verified.sum()), 1)
+        verifying = (row_steps * budget.verified).tolist()
         self._remember(promised, verifying)
         if self._trial is not None:
-            best_rate = max(self._rates)
+            tokens, best_rate = 1 + sum(promised), max(self._rates)
             self._credit_steps[self._trial] -= (spent_s + step_s) / plain_s - tokens / best_rate
         self._rates = self._rates_now(plain_s)
 
     def _remember(self, promised: list[float], verifying: list[float]) -> None:
-        """Take a step's figures into the averages: those of the first few, then the last ones'."""
+        """Take a step's figures [K] into the averages: of all of the first few, then the last."""
         for place in range(self._length):
             self._seen[place] += 1
             weight = max(1 - MEMORY, 1 / self._seen[place])
-            new = (promised[place], verifying[place]) if place < len(promised) else (0.0, 0.0)
-            self._promised[place] += weight * (new[0] - self._promised[place])
-            self._verifying[place] += weight * (new[1] - self._verifying[place])
+            self._promised[place] += weight * (promised[place] - self._promised[place])
+            self._verifying[place] += weight * (verifying[place] - self._verifying[place])

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.adaptive.acceptance_estimator import AcceptanceEstimator
-from outrider.engine.adaptive.budget import survivals, verified_lengths
+from outrider.engine.adaptive.budget import best_budget
 from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.adaptive.draft_length import DraftLength
 from outrider.engine.adaptive.track_record import TrackRecord
@@ -17,6 +17,8 @@ from outrider.engine.sequence import Sequence
 EXPLORING_SHARE = 0.01
 """The most of the steps' time that goes into tokens which do not seem to pay, or what is never
 verified could never prove itself."""
+
+NO_RECORD = TrackRecord()
 
 
 class AdaptiveVerification:
@@ -35,9 +37,18 @@ class AdaptiveVerification:
         self._estimator = AcceptanceEstimator.start(k)
         self._records: WeakKeyDictionary[Sequence, TrackRecord] = WeakKeyDictionary()
         self._saved_s = 0.0
-        self._explored = 0
+        self._explorations = 0
         self._step_s = 0.0
         self._length = DraftLength(k)
+        # Compiles, before there is a request to wait for it.
+        best_budget(
+            np.zeros((1, k)),
+            np.zeros(1, np.int64),
+            plain_rows=1,
+            sampling=1,
+            spent_s=0.0,
+            cost=cost,
+        )
 
     def draft_length(self) -> int:
         """How many tokens to draft in the step that begins; nothing that the step draws decides."""
@@ -53,34 +64,33 @@ class AdaptiveVerification:
 
         The step has `plain_rows` rows without it, and drafting took `spent_s`.
         """
-        lengths = draft.lengths
-        chances = np.zeros(draft.tokens.shape)
-        if lengths.any():
-            confidence = self._estimator.confidence(self._log_odds(batch, draft))
-            chances = survivals(confidence[:, : draft.tokens.shape[1]], lengths)
-            lengths = verified_lengths(
-                chances,
-                plain_rows=plain_rows,
-                sampling=len(lengths),
-                spent_s=spent_s,
-                cost=self.cost,
-                in_order=draft.probabilities is not None,
-            )
-        self._length.observe(
-            chances, lengths, plain_rows=plain_rows, spent_s=spent_s, cost=self.cost
+        budget = best_budget(
+            self._estimator.confidence(self._log_odds(batch, draft)),
+            draft.lengths,
+            plain_rows=plain_rows,
+            sampling=len(batch),
+            spent_s=spent_s,
+            cost=self.cost,
+            in_order=draft.probabilities is not None,
         )
-        self._explore(draft, lengths, plain_rows + int(lengths.sum()))
-        return draft.cut(lengths)
+        rows = plain_rows + int(budget.verified.sum())
+        plain_s, step_s = self.cost.step_s(plain_rows), self.cost.step_s(rows)
+        self._length.observe(budget, len(batch), plain_s=plain_s, step_s=step_s, spent_s=spent_s)
+        lengths = self._explored(draft, budget.lengths, rows, step_s)
+        return draft if (lengths == draft.lengths).all() else draft.cut(lengths)
 
-    def _explore(self, draft: Draft, lengths: NDArray[np.int64], rows: int) -> None:
-        """Lengthen one of `lengths` [B], which make a step of `rows` rows, where that is due."""
-        step_s, longer_s = self.cost.step_s(rows), self.cost.step_s(rows + 1)
+    def _explored(
+        self, draft: Draft, lengths: NDArray[np.int64], rows: int, step_s: float
+    ) -> NDArray[np.int64]:
+        """Return `lengths` [B], which make a step of `rows` rows, one of them longer where due."""
         self._save(step_s)
+        further_s = self.cost.step_s(rows + 1) - step_s
         shortened = np.flatnonzero(lengths < draft.lengths)
-        if len(shortened) and longer_s - step_s <= self._saved_s:
-            self._saved_s -= longer_s - step_s
-            self._explored += 1
-            lengths[shortened[self._explored % len(shortened)]] += 1
+        if len(shortened) and further_s <= self._saved_s:
+            self._saved_s -= further_s
+            self._explorations += 1
+            lengths[shortened[self._explorations % len(shortened)]] += 1
+        return lengths
 
     def _save(self, step_s: float) -> None:
         """Put aside a step's share for exploring; what is not spent stops at a whole step."""
@@ -97,7 +107,7 @@ class AdaptiveVerification:
             batch, draft.lengths.tolist(), accepted.tolist(), strict=True
         ):
             if verified:
-                record = self._records.get(sequence, TrackRecord())
+                record = self._records.get(sequence, NO_RECORD)
                 self._records[sequence] = record.after(verified, right)
 
     def _log_odds(self, batch: Batch[Sequence], draft: Draft) -> NDArray[np.float64]:
@@ -107,7 +117,7 @@ class AdaptiveVerification:
             # A table may be wider than K: no draft in it is.
             width = min(draft.tokens.shape[1], self._k)
             log_odds[:, :width] = draft.log_odds[:, :width]
-        else:
-            records = [self._records.get(sequence, TrackRecord()) for sequence in batch]
+        elif draft.lengths.any():
+            records = [self._records.get(sequence, NO_RECORD) for sequence in batch]
             log_odds[:] = np.array([record.log_odds for record in records])[:, None]
         return log_odds
