@@ -2,7 +2,7 @@ from itertools import product
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from outrider.engine.adaptive.budget import Budget, best_budget
@@ -103,6 +103,7 @@ def test_in_order_a_token_is_not_verified_for_what_may_follow_it() -> None:
     assert chosen([[0.9, 1.0]], cost, in_order=True) == [0]
 
 
+@settings(deadline=None)  # the first example compiles
 @given(
     first=st.floats(0, 1),
     later=st.lists(st.floats(0, 1), min_size=2, max_size=2),
@@ -119,6 +120,7 @@ def test_in_order_whether_a_token_is_verified_does_not_depend_on_those_after_it(
     assert (lengths[0] > 0) == (lengths[1] > 0)
 
 
+@settings(deadline=None)  # the first example compiles
 @given(
     confidence=st.lists(st.lists(st.floats(0, 1), min_size=3, max_size=3), min_size=1, max_size=3),
     steps=st.lists(st.floats(0.0, 1.0), min_size=12, max_size=12),

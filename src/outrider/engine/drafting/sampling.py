@@ -24,11 +24,13 @@ DraftSampleMethod = Literal["greedy", "probabilistic"]
 class Drafted(NamedTuple):
     """One drafted token for each of B sequences, int64 [B], and q float32 [B, V].
 
-    q is None where every token was proposed with certainty.
+    q is None where every token was proposed with certainty. `likeliest` int64 [B] are the tokens
+    that the drafter held most likely, drafted or not.
     """
 
     tokens: torch.Tensor
     q: torch.Tensor | None
+    likeliest: torch.Tensor
 
 
 def draft_tokens(
@@ -44,21 +46,23 @@ def draft_tokens(
     best = greedy_tokens(logits)
     random = [row for row, each in enumerate(sampling) if not each.parameters.greedy]
     if method == "greedy" or not random:
-        return Drafted(best, None)
+        return Drafted(best, None, best)
     q = probabilities(logits, [each.parameters.temperature or 1.0 for each in sampling])
     u = torch.cat([sampling[row].uniforms(1) for row in random]).to(logits.device)
     if len(random) == len(sampling):
-        return Drafted(draw(q, u), q)
+        return Drafted(draw(q, u), q, best)
     tokens = best.clone()
     tokens[random] = draw(q[random], u)
     certain = torch.ones(len(sampling), dtype=torch.bool, device=logits.device)
     certain[random] = False
     q[certain] = torch.nn.functional.one_hot(best[certain], q.shape[-1]).to(q.dtype)
-    return Drafted(tokens, q)
+    return Drafted(tokens, q, best)
 
 
-def top_log_odds(logits: torch.Tensor, sampling: Sequence[Sampling]) -> NDArray[np.float64]:
-    """Return float64 [B], the log-odds of the likeliest token of each row of `logits` [B, V].
+def top_log_odds(
+    logits: torch.Tensor, likeliest: torch.Tensor, sampling: Sequence[Sampling]
+) -> NDArray[np.float64]:
+    """Return float64 [B], the log-odds of the `likeliest` token of each row of `logits` [B, V].
 
     At the sequence's temperature, 1 where it is greedy, and within `LARGEST_LOG_ODDS` of 0. It is
     known before a token is drawn, so drafts may be cut by it.
@@ -66,16 +70,18 @@ def top_log_odds(logits: torch.Tensor, sampling: Sequence[Sampling]) -> NDArray[
     temperatures = [each.parameters.temperature or 1.0 for each in sampling]
     if logits.device.type == "cpu" and logits.dtype == torch.float32:
         # On a row of 49,152 a ninth of the time of torch's operators.
-        rows = zip(logits.numpy(), temperatures, strict=True)
-        return np.array([_row_log_odds(row, temperature) for row, temperature in rows])
+        rows = zip(logits.numpy(), likeliest.tolist(), temperatures, strict=True)
+        return np.array([_row_log_odds(*row) for row in rows])
     scaled = logits.float() / torch.tensor(temperatures, device=logits.device).unsqueeze(-1)
-    top = scaled.max(dim=-1)
-    others = scaled.scatter(-1, top.indices.unsqueeze(-1), -torch.inf).logsumexp(dim=-1)
-    odds = (top.values - others).clamp(-LARGEST_LOG_ODDS, LARGEST_LOG_ODDS)
+    places = likeliest.unsqueeze(-1)
+    others = scaled.scatter(-1, places, -torch.inf).logsumexp(dim=-1)
+    odds = (scaled.gather(-1, places).squeeze(-1) - others).clamp(
+        -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS
+    )
     return odds.double().cpu().numpy()
 
 
-def _row_log_odds(logits: NDArray[np.float32], temperature: float) -> float:
-    others = weight_of_others(logits, logits.argmax(), temperature)
+def _row_log_odds(logits: NDArray[np.float32], likeliest: int, temperature: float) -> float:
+    others = weight_of_others(logits, likeliest, temperature)
     odds = -log(others) if others else LARGEST_LOG_ODDS
     return max(min(odds, LARGEST_LOG_ODDS), -LARGEST_LOG_ODDS)  # NaN stays NaN

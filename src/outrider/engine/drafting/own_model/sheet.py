@@ -52,7 +52,7 @@ class DraftSheet:
         tokens = self._own.in_target(drafted.tokens)
         self._tokens[rows, positions] = tokens
         if self._log_odds is not None:
-            self._log_odds[rows, positions] = top_log_odds(logits, sampling)
+            self._log_odds[rows, positions] = top_log_odds(logits, drafted.likeliest, sampling)
         if self._q is not None:
             self._q = self._q.to(logits.device)
             q = drafted.q
