@@ -116,7 +116,7 @@ class StepLoop:
         if self.k_by_batch_size is not None:
             limit = limit.clip(max=self.k_by_batch_size.k_for(len(pieces)))
         if self.adaptive is not None and limit.any():
-            length = self.adaptive.draft_length()
+            length = self.adaptive.draft_length(int(limit.max()))
             return limit.clip(max=length) if length else None
         return limit
 

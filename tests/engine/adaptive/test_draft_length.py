@@ -42,7 +42,13 @@ class World:
 
 
 def rate_of(
-    adaptive: AdaptiveVerification, world: World, *, steps: int, tells: bool = False, seed: int = 0
+    adaptive: AdaptiveVerification,
+    world: World,
+    *,
+    steps: int,
+    tells: bool = False,
+    seed: int = 0,
+    most: int = K,
 ) -> tuple[float, NDArray[np.int64]]:
     """Expected tokens per second over `steps`, and the draft length of each of them."""
     random = np.random.default_rng(seed)
@@ -52,7 +58,7 @@ def rate_of(
     tokens = seconds = 0.0
     lengths = np.zeros(steps, np.int64)
     for step in range(steps):
-        k = lengths[step] = adaptive.draft_length()
+        k = lengths[step] = adaptive.draft_length(most)
         verified = 0
         if k:
             odds = np.full((world.requests, k), np.log(world.right / (1 - world.right)))
@@ -144,3 +150,13 @@ def test_as_much_is_drafted_as_pays() -> None:
     rate_of(adaptive, world, steps=1_000, tells=True)
     _, lengths = rate_of(adaptive, world, steps=1_000, tells=True)
     assert abs(float(np.median(lengths)) - best) <= 1
+
+
+def test_no_more_is_drafted_than_can_be_used_and_that_says_nothing_of_longer_drafts() -> None:
+    world = WORLDS["cheap and right"]
+    adaptive = AdaptiveVerification(world.cost, K)
+    rate_of(adaptive, world, steps=200)
+    _, lengths = rate_of(adaptive, world, steps=200, most=2)
+    assert (lengths == 2).all()
+    _, lengths = rate_of(adaptive, world, steps=1)
+    assert lengths[0] > 2

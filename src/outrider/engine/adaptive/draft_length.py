@@ -10,7 +10,7 @@ MEMORY = 0.97
 TRIAL_SHARE = 0.0025
 """The most of the steps' time that trials of each kind lose, or what is never drafted could never
 prove itself."""
-FIRST_CREDIT_STEPS = 4.0
+FIRST_CREDIT_STEPS = 2.0
 """How many plain steps' time the trials of a kind may lose before."""
 
 
@@ -46,8 +46,8 @@ class DraftLength:
         self._rested = True
         self._trial: Trial | None = None
 
-    def choose(self) -> int:
-        """Return how many tokens to draft in the step that begins.
+    def choose(self, most: int) -> int:
+        """Return how many tokens to draft in the step that begins, in which `most` can be used.
 
         It depends on the steps before alone, so it cannot change what is drawn in this one.
         """
@@ -60,11 +60,10 @@ class DraftLength:
         due = (kind for kind, credit in self._credit_steps.items() if credit > 0)
         self._trial = None if best == self._k else begun or next(due, None)
         if self._trial is Trial.FULL:
-            self._length = self._k
+            best = self._k
         elif self._trial is Trial.NEXT:
-            self._length = best + 1 if best else rates.index(max(rates[1:]), 1)
-        else:
-            self._length = best
+            best = best + 1 if best else rates.index(max(rates[1:]), 1)
+        self._length = min(best, most)
         return self._length
 
     def _rates_now(self, plain_s: float) -> list[float]:

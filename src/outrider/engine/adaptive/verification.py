@@ -50,9 +50,12 @@ class AdaptiveVerification:
             cost=cost,
         )
 
-    def draft_length(self) -> int:
-        """How many tokens to draft in the step that begins; nothing that the step draws decides."""
-        length = self._length.choose()
+    def draft_length(self, most: int) -> int:
+        """How many tokens to draft in the step that begins, of the `most` that can be used.
+
+        Nothing that the step draws decides.
+        """
+        length = self._length.choose(most)
         if length == 0:
             self._save(self._step_s)
         return length
