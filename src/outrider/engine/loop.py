@@ -110,9 +110,9 @@ class StepLoop:
 
         None where the drafter is not even to look at them.
         """
-        if not any(piece.completes for piece in pieces):
-            return None
         limit = np.array([piece.draft_limit for piece in pieces if piece.completes], np.int64)
+        if not len(limit):
+            return None
         if self.k_by_batch_size is not None:
             limit = limit.clip(max=self.k_by_batch_size.k_for(len(pieces)))
         if self.adaptive is not None and limit.any():

@@ -153,10 +153,10 @@ def test_as_much_is_drafted_as_pays() -> None:
 
 
 def test_no_more_is_drafted_than_can_be_used_and_that_says_nothing_of_longer_drafts() -> None:
-    world = WORLDS["cheap and right"]
+    world = WORLDS["a small model, often right"]
     adaptive = AdaptiveVerification(world.cost, K)
-    rate_of(adaptive, world, steps=200)
-    _, lengths = rate_of(adaptive, world, steps=200, most=2)
-    assert (lengths == 2).all()
-    _, lengths = rate_of(adaptive, world, steps=1)
-    assert lengths[0] > 2
+    rate_of(adaptive, world, steps=500, tells=True)
+    _, lengths = rate_of(adaptive, world, steps=200, tells=True, most=1)
+    assert lengths.max() == 1
+    _, lengths = rate_of(adaptive, world, steps=20, tells=True)
+    assert np.median(lengths) > 2

@@ -6,6 +6,8 @@ from dataclasses import replace
 
 from tests.engine.loops import CountingModel, ScriptedDrafter, counting_on, engine_of, request
 
+from outrider.engine.caching.pool import BlockPool
+from outrider.engine.models.base import blocks_for
 from outrider.engine.sequence import Sequence
 from outrider.server.metrics.engine_load import EngineLoad
 from outrider.server.metrics.serving_metrics import ServingMetrics
@@ -109,15 +111,19 @@ def test_a_request_that_is_cancelled_is_heard_of_no_more() -> None:
 
 
 class Watched(Gated):
-    """Tells of each pass how many requests it had."""
+    """Tells of each pass how many requests it had, and how many blocks were free."""
+
+    pool: BlockPool
 
     def __init__(self) -> None:
         super().__init__()
         self.requests: list[int] = []
+        self.free: list[int] = []
         self.begun = threading.Semaphore(0)
 
     def forward(self, rows):  # type: ignore[no-untyped-def]
         self.requests.append(len(rows.block_tables))
+        self.free.append(self.pool.free_blocks)
         self.begun.release()
         return super().forward(rows)  # type: ignore[no-untyped-call]
 
@@ -125,11 +131,10 @@ class Watched(Gated):
 def test_one_that_runs_and_is_cancelled_has_left_its_blocks_at_the_next_step() -> None:
     seen, model = Seen(), Watched()
     with at_work(model, seen) as thread:
+        model.pool = thread._engine.scheduler.cache.pool
         model.gate.clear()
         submit(thread, request([0] * 200, 700, "gone"), request([5], 700, "stays"))
         assert model.begun.acquire(timeout=PATIENCE_S)
-        pool = thread._engine.scheduler.cache.pool
-        held = pool.free_blocks
         thread.cancel(["gone"])
         model.gate.set()
         while not any(news.end for _, news in seen.next()):
@@ -137,7 +142,7 @@ def test_one_that_runs_and_is_cancelled_has_left_its_blocks_at_the_next_step() -
         assert thread._engine.busy is False
     assert model.requests[:2] == [2, 1]
     assert set(model.requests[1:]) == {1}
-    assert pool.free_blocks > held
+    assert model.free[1] - model.free[0] == blocks_for(200)
 
 
 def test_what_the_engine_cannot_take_fails_alone() -> None:
