@@ -74,6 +74,8 @@ class StepLoop:
         self.drafter.observe(batch, verdict)
         if self.adaptive is not None:
             self.adaptive.learn(batch, draft, verdict.accepted)
+            if not any(piece.prefill for piece in pieces):
+                self.adaptive.took(len(layout.rows.token_ids), verified_at - drafted_at)
         end = self.clock()
         self._record_prefills(pieces, end - start)
         decoding = [not piece.prefill for piece in pieces if piece.completes]

@@ -22,7 +22,7 @@ def test_beyond_the_largest_size_the_last_slope_goes_on() -> None:
 
 
 def test_a_larger_step_never_costs_less() -> None:
-    assert costs(CostCurve.of({1: 2.0, 2: 1.5, 3: 2.5}), 1, 2, 3) == [2.0, 2.0, 2.5]
+    assert costs(CostCurve.of({1: 2.0, 2: 1.5, 3: 2.5}), 1, 2, 3) == [1.75, 1.75, 2.5]
 
 
 @pytest.mark.parametrize("measured", [{}, {1: 1.0}, {0: 1.0, 1: 1.0}, {1: 1.0, 2: float("nan")}])

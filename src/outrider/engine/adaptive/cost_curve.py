@@ -6,27 +6,27 @@ from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.optimize import isotonic_regression
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CostCurve:
-    """Seconds of a step by its rows: measured at `rows`, ascending, and never falling.
+    """Seconds of a step by its rows, never falling.
 
-    Between two measurements the cost is on the line between them, beyond the last on the line
-    through the last two. `table` has the costs of 0, 1, … rows up to the last measured, and each
-    one beyond costs `further_row_s`.
+    `table` has the costs of 0, 1, … rows up to the last measured, and each one beyond costs
+    `further_row_s`.
     """
 
-    rows: NDArray[np.int64]
-    seconds: NDArray[np.float64]
     table: NDArray[np.float64]
     further_row_s: float
 
     @classmethod
     def of(cls, measured_s: Mapping[int, float]) -> Self:
-        """Take measured costs; a step that seemed cheaper than a smaller one costs the same.
+        """Take measured costs; where larger steps seemed cheaper than smaller ones, their mean.
 
-        Raises ValueError for fewer than two sizes, for one below 1, or for a cost not above 0.
+        Between two measurements the cost is on the line between them, beyond the last on the line
+        through the last two. Raises ValueError for fewer than two sizes, for one below 1, or for a
+        cost not above 0.
         """
         rows = np.array(sorted(measured_s), np.int64)
         seconds = np.array([measured_s[size] for size in rows.tolist()], np.float64)
@@ -34,9 +34,9 @@ class CostCurve:
             raise ValueError(
                 f"step costs {dict(measured_s)}; expected positive times of two sizes or more"
             )
-        seconds = np.maximum.accumulate(seconds)
+        seconds = isotonic_regression(seconds).x
         slope = float((seconds[-1] - seconds[-2]) / (rows[-1] - rows[-2]))
-        return cls(rows, seconds, np.interp(np.arange(rows[-1] + 1), rows, seconds), slope)
+        return cls(np.interp(np.arange(rows[-1] + 1), rows, seconds), slope)
 
     def cost_s(self, rows: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the seconds of steps with so many rows each."""

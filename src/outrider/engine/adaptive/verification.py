@@ -1,7 +1,6 @@
 """Adaptive verification: each step verifies as much of the drafts as pays."""
 
 from collections.abc import Sequence as Batch
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,32 +9,32 @@ from outrider.engine.adaptive.acceptance_estimator import AcceptanceEstimator
 from outrider.engine.adaptive.budget import best_budget
 from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.adaptive.draft_length import DraftLength
-from outrider.engine.adaptive.track_record import TrackRecord
+from outrider.engine.adaptive.step_costs import StepCosts
+from outrider.engine.adaptive.track_records import TrackRecords
 from outrider.engine.drafting.draft import Draft
 from outrider.engine.sequence import Sequence
 
-EXPLORING_SHARE = 0.01
+EXPLORING_SHARE = 0.004
 """The most of the steps' time that goes into tokens which do not seem to pay, or what is never
 verified could never prove itself."""
 
-NO_RECORD = TrackRecord()
-
 
 class AdaptiveVerification:
-    """Trims drafts by what `cost` says of their rows and by how often such drafts were accepted.
+    """Trims drafts by what their rows cost and by how often such drafts were accepted.
 
-    A drafter's own log-odds tell how sure it is of a token. Where it has none, the request's track
-    record stands in: of one that copies its prompt, lookups are accepted again and again. What
-    either is worth at each position is learned for all requests together. Where the share for
-    exploring has saved enough, one request, a different one each time, has one token more verified
-    than seems to pay. How many tokens are drafted at all, `k` at most, is for `DraftLength` to say.
+    Costs begin with `cost` and follow what steps take. A drafter's own log-odds tell how sure it is
+    of a token; where it has none, track records stand in. What either is worth at each position is
+    learned for all requests together. Where the share for exploring has saved enough, one request,
+    a different one each time, has one token more verified than seems to pay. How many tokens are
+    drafted at all, `k` at most, is for `DraftLength` to say.
     """
 
     def __init__(self, cost: CostCurve, k: int) -> None:
-        self.cost = cost
+        self._costs = StepCosts(cost)
         self._k = k
         self._estimator = AcceptanceEstimator.start(k)
-        self._records: WeakKeyDictionary[Sequence, TrackRecord] = WeakKeyDictionary()
+        self._records = TrackRecords()
+        self._log_odds = np.zeros((0, k))  # of the draft that was trimmed last
         self._saved_s = 0.0
         self._explorations = 0
         self._step_s = 0.0
@@ -49,6 +48,18 @@ class AdaptiveVerification:
             spent_s=0.0,
             cost=cost,
         )
+
+    @property
+    def cost(self) -> CostCurve:
+        """What steps are thought to cost."""
+        return self._costs.curve
+
+    def took(self, rows: int, seconds: float) -> None:
+        """Learn that a step of `rows` rows, none of them of a prompt, took so long.
+
+        Drafting is left out, whatever else depends on the rows is not.
+        """
+        self._costs.observe(rows, seconds)
 
     def draft_length(self, most: int) -> int:
         """How many tokens to draft in the step that begins, of the `most` that can be used.
@@ -67,8 +78,9 @@ class AdaptiveVerification:
 
         The step has `plain_rows` rows without it, and drafting took `spent_s`.
         """
+        self._log_odds = self._log_odds_of(batch, draft)
         budget = best_budget(
-            self._estimator.confidence(self._log_odds(batch, draft)),
+            self._estimator.confidence(self._log_odds),
             draft.lengths,
             plain_rows=plain_rows,
             sampling=len(batch),
@@ -101,28 +113,23 @@ class AdaptiveVerification:
         self._saved_s = min(self._saved_s + EXPLORING_SHARE * step_s, step_s)
 
     def learn(self, batch: Batch[Sequence], draft: Draft, accepted: NDArray[np.int64]) -> None:
-        """Learn from what was verified, `draft`, and how much of it was `accepted` [B]."""
+        """Learn from what was verified of the draft that was trimmed last, `draft`.
+
+        How much of it was `accepted` is int64 [B].
+        """
         if not draft.lengths.any():
             return
-        log_odds = self._log_odds(batch, draft)
-        self._estimator = self._estimator.observed(log_odds, draft.lengths, accepted)
-        if draft.log_odds is not None:
-            return  # no track record is asked for
-        for sequence, verified, right in zip(
-            batch, draft.lengths.tolist(), accepted.tolist(), strict=True
-        ):
-            if verified:
-                record = self._records.get(sequence, NO_RECORD)
-                self._records[sequence] = record.after(verified, right)
+        self._estimator = self._estimator.observed(self._log_odds, draft.lengths, accepted)
+        if draft.log_odds is None:
+            self._records.learn(batch, draft, accepted)
 
-    def _log_odds(self, batch: Batch[Sequence], draft: Draft) -> NDArray[np.float64]:
-        """Those of the draft, or of each request's track record, [B, K]."""
+    def _log_odds_of(self, batch: Batch[Sequence], draft: Draft) -> NDArray[np.float64]:
+        """Those of the draft, or of the track records, [B, K]."""
         log_odds = np.zeros((len(batch), self._k))
         if draft.log_odds is not None:
             # A table may be wider than K: no draft in it is.
             width = min(draft.tokens.shape[1], self._k)
             log_odds[:, :width] = draft.log_odds[:, :width]
         elif draft.lengths.any():
-            records = [self._records.get(sequence, NO_RECORD) for sequence in batch]
-            log_odds[:] = np.array([record.log_odds for record in records])[:, None]
+            log_odds[:] = np.array(self._records.log_odds(batch, draft))[:, None]
         return log_odds
