@@ -103,6 +103,7 @@ def test_each_bad_request_has_one_reason_and_the_good_ones_none() -> None:
         replace(GOOD, probabilities=EVEN[:, :1]),
         replace(GOOD, probabilities=EVEN[..., :4]),
         replace(GOOD, log_odds=np.zeros((3, 1))),
+        replace(GOOD, matched_tokens=np.zeros(2, np.int64)),
     ],
 )
 def test_a_draft_of_the_wrong_shape_fails_every_request(draft: Draft) -> None:

@@ -136,6 +136,14 @@ def test_each_sequence_of_a_batch_has_its_own_draft_and_its_own_limit() -> None:
     assert draft.probabilities is None
 
 
+def test_the_length_of_the_match_is_told() -> None:
+    drafter = NgramDrafter(3, 1, 3)
+    histories = ([9, 1, 2, 3, 4, 1, 2, 3], [1, 2, 3, 4, 1, 2], [5, 1, 2, 6, 2], [6, 7])
+    draft = drafter.propose([sequence_of(tokens) for tokens in histories], np.full(4, 3))
+    assert draft.matched_tokens is not None
+    assert draft.matched_tokens.tolist() == [3, 2, 1, 0]
+
+
 @settings(deadline=None, max_examples=100)
 @given(
     tokens=HISTORIES,

@@ -46,6 +46,9 @@ def _wrong_shape(draft: Draft, batch: int, vocab_size: int) -> str | None:
             f"the drafter returned log-odds {list(draft.log_odds.shape)} "
             f"for tokens {list(tokens.shape)}"
         )
+    matched = draft.matched_tokens
+    if matched is not None and matched.shape != (batch,):
+        return f"the drafter returned lengths of matches {list(matched.shape)} for {batch} requests"
     return None
 
 

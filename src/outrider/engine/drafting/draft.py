@@ -18,7 +18,8 @@ class Draft:
     proposed with certainty (q = 1 on it). A token chosen as the argmax of a drafter's
     distribution was not drawn from it: its q is None.
     `log_odds` [B, K] are ln(q / (1 - q)) of the token that the drafter held most likely at each
-    position, its confidence; None for a drafter without one.
+    position, its confidence; None for a drafter without one. `matched_tokens` int64 [B] is how
+    long a context was found again whose continuation this is; None where none is looked for.
 
     `lengths` may be lowered afterwards, to verify less. Where there is a q, whether a token stays
     may depend on what came before it, but not on the token itself or what follows: dropping drawn
@@ -30,6 +31,7 @@ class Draft:
     lengths: NDArray[np.int64]
     probabilities: torch.Tensor | None = None
     log_odds: NDArray[np.float64] | None = None
+    matched_tokens: NDArray[np.int64] | None = None
 
     @classmethod
     def empty(cls, batch: int, k: int) -> Self:
@@ -44,6 +46,7 @@ class Draft:
             self.lengths[members],
             None if q is None else q[torch.from_numpy(members).to(q.device)],
             None if self.log_odds is None else self.log_odds[members],
+            None if self.matched_tokens is None else self.matched_tokens[members],
         )
 
     def cut(self, lengths: NDArray[np.int64]) -> "Draft":

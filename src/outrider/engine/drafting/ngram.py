@@ -1,6 +1,6 @@
 """Prompt lookup: what followed the last time that the sequence's current ending occurred."""
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Self
 from weakref import WeakKeyDictionary
 
@@ -84,6 +84,7 @@ class NgramDrafter:
         """Draft for each sequence at most min(K, `limit`) tokens."""
         assert limit.min(initial=0) >= 0, "no room for the bonus token"
         draft = Draft.empty(len(batch), self.num_speculative_tokens)
+        matched_tokens = np.zeros(len(batch), np.int64)
         for row, sequence in enumerate(batch):
             index = self._indexes.get(sequence)
             if index is None:
@@ -101,7 +102,8 @@ class NgramDrafter:
                 room[drafted:] = tokens[-1]
                 drafted = len(room)
             draft.lengths[row] = drafted
-        return draft
+            matched_tokens[row] = index.depth
+        return replace(draft, matched_tokens=matched_tokens)
 
     def observe(self, batch: list[Sequence], verdict: Verdict) -> None:
         """Learn nothing: the history is all that counts."""

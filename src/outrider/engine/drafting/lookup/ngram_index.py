@@ -61,6 +61,11 @@ class NgramIndex:
         """Memory of the index, in bytes."""
         return self.nodes.nbytes + self.table.nbytes
 
+    @property
+    def depth(self) -> int:
+        """The longest n, `longest` at most, whose last n tokens occurred before."""
+        return int(self.state[DEPTH])
+
     def extend(self, tokens: Tokens) -> None:
         """Catch up with `tokens` int32 [T], the whole text, of which the beginning is known."""
         while not catch_up(self.nodes, self.table, self.state, self.found, tokens):
