@@ -12,6 +12,7 @@ from collections.abc import Callable
 from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass, field
 from functools import partial
+from itertools import cycle, islice
 from pathlib import Path
 from typing import ParamSpec, TypeVar
 from unittest.mock import patch
@@ -19,6 +20,7 @@ from unittest.mock import patch
 import numpy as np
 import psutil
 import torch
+from numpy.typing import NDArray
 from rich.console import Console
 
 from outrider.bench.target import tokenized, usable_cores
@@ -72,9 +74,12 @@ MOST_STREAMS = 16
 NO_SPECULATION = "no speculation"
 ADAPTIVE = "adaptive"
 ADAPTIVE_K = 8
-MIN_PROMPTS = 4
-"""Prompts in one measurement, one after the other where there are fewer streams."""
+PROMPTS_PER_STREAM = 3
+MIN_PROMPTS = 8
+"""The least number of prompts in one measurement."""
 PROMPT_TOKENS = 1_000
+EXACT_REPEATS = 40
+"""How often each size of step is timed for the figures by the rows."""
 LONGEST = 1_024
 
 
@@ -105,7 +110,6 @@ class TimedModel:
     cost: CostCurve
     seconds: float = 0.0
     expected_s: float = 0.0
-    counting: bool = True
 
     def __post_init__(self) -> None:
         self.config = self.target.config
@@ -116,9 +120,8 @@ class TimedModel:
         """See `TargetModel.forward`."""
         start = time.perf_counter()
         logits = self.target.forward(rows)
-        if self.counting:
-            self.seconds += time.perf_counter() - start
-            self.expected_s += float(self.cost.cost_s(np.array([len(rows.token_ids)]))[0])
+        self.seconds += time.perf_counter() - start
+        self.expected_s += self.cost.step_s(len(rows.token_ids))
         return logits
 
 
@@ -168,24 +171,12 @@ class Arm:
     verifier: TimedVerifier = field(default_factory=TimedVerifier)
     outputs: list[list[int]] = field(default_factory=list)
 
-    def measure(self, groups: Sequence_[Sequence_[PromptRecord]]) -> None:
-        """Serve the prompts of each group together, one group after the other."""
-        self.outputs = []
-        self.model.seconds = self.model.expected_s = decode_s = verified_s = 0.0
-        emitted = 0
-        for group in groups:
-            tokens, seconds = self._serve(group)
-            emitted += tokens
-            decode_s += seconds
-            verified_s += self.verifier.seconds
-        self.rates.append(emitted / decode_s)
-        self.expected_rates.append(emitted / self.model.expected_s)
-        self.verification.append(verified_s / decode_s)
-        self.rest.append(1 - (self.model.seconds + verified_s) / decode_s)
+    def measure(self, prompts: Sequence_[PromptRecord], streams: int) -> None:
+        """Serve `prompts`, `streams` at a time: as one ends, the next begins.
 
-    def _serve(self, prompts: Sequence_[PromptRecord]) -> tuple[int, float]:
-        """The tokens after the last prefill, and the seconds that they took."""
-        engine = self._engine()
+        What counts are the steps of that many streams in which no prompt is read.
+        """
+        engine = self._engine(streams)
         sequences = [
             Sequence(
                 str(place),
@@ -197,27 +188,35 @@ class Arm:
         ]
         for sequence in sequences:
             engine.add(sequence)
-        self.model.counting = False
-        while not all(len(sequence.output_token_ids) for sequence in sequences):
-            engine.step()
-        before = sum(len(sequence.output_token_ids) for sequence in sequences)
-        self.model.counting = True
-        self.verifier.seconds = 0.0
-        start = time.perf_counter()
+        counted, tokens = np.zeros(4), 0
         with patch.object(loop, "take_out_broken_rows", self.verifier.take_out_broken_rows):
             while engine.busy:
-                engine.step()
-        seconds = time.perf_counter() - start
-        outputs = [sequence.output_token_ids.tolist() for sequence in sequences]
-        self.outputs += outputs
-        return sum(map(len, outputs)) - before, seconds
+                counts = _all_decode(engine.scheduler, streams)
+                before = self._seconds()
+                updates = engine.step()
+                if counts:
+                    counted += self._seconds() - before
+                    tokens += sum(update.tokens for update in updates)
+        step_s, target_s, expected_s, verifying_s = counted
+        self.outputs = [sequence.output_token_ids.tolist() for sequence in sequences]
+        self.rates.append(tokens / step_s)
+        self.expected_rates.append(tokens / expected_s)
+        self.verification.append(verifying_s / step_s)
+        self.rest.append(1 - (target_s + verifying_s) / step_s)
+
+    def _seconds(self) -> NDArray[np.float64]:
+        """The time now; what the target and its rows took so far, and what verification did."""
+        model = self.model
+        return np.array(
+            [time.perf_counter(), model.seconds, model.expected_s, self.verifier.seconds]
+        )
 
     def _drafter(self) -> Drafter:
         if self.k == 0:
             return NoDrafter()
         return self.make_drafter(self.k, confident=self.adaptive is not None)
 
-    def _engine(self) -> Engine:
+    def _engine(self, streams: int) -> Engine:
         steps = StepLoop(
             model=self.model,
             drafter=self._drafter(),
@@ -227,7 +226,7 @@ class Arm:
             clock=time.perf_counter,
             adaptive=self.adaptive,
         )
-        return Engine(steps, Scheduler(BlockCache(self.model.num_blocks), Limits()))
+        return Engine(steps, Scheduler(BlockCache(self.model.num_blocks), Limits(streams)))
 
 
 def measure_streams(
@@ -235,19 +234,25 @@ def measure_streams(
     make_drafter: MakeDrafter,
     prompts: Sequence_[PromptRecord],
     cost: CostCurve,
+    at_start: CostCurve,
     options: Options,
 ) -> Table:
-    """Serve the same prompts in every way, in turn, at each number of streams."""
+    """Serve the same prompts in every way, in turn, at each number of streams.
+
+    By the rows, steps cost what `cost` says; adaptive verification begins with what a server knows
+    `at_start`.
+    """
     rows: list[tuple[str, ...]] = []
     for streams in options.streams:
-        groups = [prompts[i : i + streams] for i in range(0, max(streams, MIN_PROMPTS), streams)]
+        count = max(PROMPTS_PER_STREAM * streams, MIN_PROMPTS)
+        served = tuple(islice(cycle(prompts), count))
         timed = TimedModel(model, cost)
         arms = {NO_SPECULATION: Arm(timed, make_drafter, 0)}
         arms |= {f"K = {k}": Arm(timed, make_drafter, k) for k in options.fixed_k}
-        choosing = AdaptiveVerification(cost, ADAPTIVE_K)
+        choosing = AdaptiveVerification(at_start, ADAPTIVE_K)
         arms[ADAPTIVE] = Arm(timed, make_drafter, ADAPTIVE_K, choosing)
         interleaved(
-            {name: Variant(partial(arm.measure, groups)) for name, arm in arms.items()},
+            {name: Variant(partial(arm.measure, served, streams)) for name, arm in arms.items()},
             rounds=options.rounds,
             budget_s=math.inf,
         )
@@ -256,21 +261,28 @@ def measure_streams(
             for name, arm in arms.items()
         ]
     note = (
-        "Greedy, as many of the bundled prompts as there are streams, though at least"
-        f" {MIN_PROMPTS}; {options.drafter}. Output tokens per second of all streams"
-        f" together, prefill left out; median (min–max) of {options.rounds} rounds, the ratio"
-        " paired by round. By the rows: the same ratio if every step cost what the profile of this"
-        " machine says of its number of rows, without the noise of the clock. Adaptive: its"
-        " tokens/s against this arm's, the median of the rounds and its 95 % bootstrap interval."
-        " Choice: the share of the time that verification takes, whatever reads all logits"
-        " included; rest: drafting, scheduling and recording. Same tokens: as without speculation,"
-        " in the last round."
+        f"Greedy; {PROMPTS_PER_STREAM} of the bundled prompts for each stream, at least"
+        f" {MIN_PROMPTS}, the next begins as one ends; {options.drafter}. Output tokens per second"
+        " of all streams together, over the steps of that many streams that read no prompt; median"
+        f" (min–max) of {options.rounds} rounds, the ratio paired by round. By the rows:"
+        " the same ratio if every step cost what the profile of this machine says of its number of"
+        " rows, without the noise of the clock. Adaptive: its tokens/s against this arm's,"
+        " the median of the rounds and its 95 % bootstrap interval. Choice: the share of the time"
+        " that verification takes, whatever reads all logits included; rest: drafting, scheduling"
+        " and recording. Same tokens: as without speculation, in the last round."
     )
     header = (
         *("streams", "arm", "tokens/s", "against none", "by the rows", "adaptive"),
         *("choice", "rest", "same tokens"),
     )
     return Table("Several streams at once", note, header, tuple(rows))
+
+
+def _all_decode(scheduler: Scheduler, streams: int) -> bool:
+    """Whether the next step is one of `streams` requests that have read their prompts."""
+    return len(scheduler.running) == streams and all(
+        len(sequence) > sequence.prompt_tokens for sequence in scheduler.running
+    )
 
 
 def _figures(arm: Arm, plain: Arm, adaptive: Arm) -> tuple[str, ...]:
@@ -335,8 +347,9 @@ def main() -> None:
     cache_dir = cache_directory()
     files = locate_model("smollm2-135m", cache_dir=cache_dir, report=progress.print)
     tokenizer = Tokenizer(files.path, kept=kept_folder(cache_dir, files.sha256))
-    chosen = quick_subset(bundled_workload().prompts, MOST_STREAMS)
-    prompts = tokenized(chosen, tokenizer, options.max_tokens)
+    bundled = bundled_workload().prompts
+    of_each_kind_in_turn = quick_subset(bundled, len(bundled))
+    prompts = tokenized(of_each_kind_in_turn, tokenizer, options.max_tokens)
     settings = ModelSettings(backend="fused", dtype=options.dtype, threads=threads)
     settings = settings.with_room(LONGEST, MOST_STREAMS)
     model = load_model(files.path, settings)
@@ -345,11 +358,15 @@ def main() -> None:
         side = ModelToPair("smollm2-135m", files.path, tokenizer)
         make_drafter = draft_model(options.draft, model, side, settings, say=progress.print)
     progress.print("profiling steps")
-    cost = profile_steps(model, most_rows=MOST_STREAMS * (ADAPTIVE_K + 1), clock=time.perf_counter)
+    profile = partial(
+        profile_steps, model, most_rows=MOST_STREAMS * (ADAPTIVE_K + 1), clock=time.perf_counter
+    )
+    at_start = profile()
+    cost = profile(repeats=EXACT_REPEATS)
     print(f"{options.dtype}, {threads} threads; other processes had {busy:.0f}% at the start.\n")
 
     progress.print("streams")
-    streams = measure_streams(model, make_drafter, prompts, cost, options)
+    streams = measure_streams(model, make_drafter, prompts, cost, at_start, options)
     streams.tell(as_markdown=options.markdown)
     if options.first_token_rounds:
         progress.print("first token")
