@@ -156,8 +156,8 @@ def test_no_more_is_drafted_than_can_be_used_and_that_says_nothing_of_longer_dra
     world = WORLDS["a small model, often right"]
     adaptive = AdaptiveVerification(world.cost, K)
     rate_of(adaptive, world, steps=500, tells=True)
-    known = adaptive._length._promised[1:]
+    known = adaptive._length._known.promised[1:].tolist()
     assert min(known[:3]) > 0
     _, lengths = rate_of(adaptive, world, steps=200, tells=True, most=1)
     assert lengths.max() == 1
-    assert adaptive._length._promised[1:] == known
+    assert adaptive._length._known.promised[1:].tolist() == known

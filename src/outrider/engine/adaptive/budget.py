@@ -5,7 +5,7 @@ step, and what is trimmed does not count as drafted. Compiled, since it runs bet
 when the caches hold nothing but weights.
 """
 
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,11 @@ class Budget(NamedTuple):
     lengths: NDArray[np.int64]
     promised: NDArray[np.float64]
     verified: NDArray[np.int64]
+
+    @classmethod
+    def nothing(cls, batch: int, k: int) -> Self:
+        """Verify no token of any of `batch` requests."""
+        return cls(np.zeros(batch, np.int64), np.zeros(k), np.zeros(k, np.int64))
 
 
 def best_budget(
@@ -50,7 +55,7 @@ def best_budget(
     depends on it, and must not decide whether it is verified.
     """
     batch, k = confidence.shape
-    budget = Budget(np.zeros(batch, np.int64), np.zeros(k), np.zeros(k, np.int64))
+    budget = Budget.nothing(batch, k)
     step = (plain_rows, sampling, float(spent_s))
     _fill(confidence, drafted, step, cost.table, cost.further_row_s, in_order, budget)
     return budget

@@ -43,5 +43,5 @@ class DraftCost:
         self.token_s += scale * (ones * tokens - both)
 
     def seconds(self, tokens: int) -> float:
-        """Return what a draft of so many tokens, at least one, is thought to take."""
+        """Return what a draft of so many tokens is thought to take; of none, the fixed part."""
         return max(self.fixed_s, 0.0) + max(self.token_s, 0.0) * tokens

@@ -1,9 +1,14 @@
 """How many tokens to draft, by what drafting costs and by what its tokens were worth lately."""
 
 from enum import Enum, auto
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
 
 from outrider.engine.adaptive.budget import Budget
 from outrider.engine.adaptive.draft_cost import DraftCost
+from outrider.engine.compiling import compiled
 
 MEMORY = 0.97
 """What a step leaves of the weight of those before it: half after 23 steps."""
@@ -23,11 +28,22 @@ class Trial(Enum):
     """One token more, or the length that loses least where none seems to pay."""
 
 
+class Known(NamedTuple):
+    """Of each position [k], over the steps in which it was drafted, of which there were `seen`.
+
+    What its tokens `promised` to one request, and the plain steps' time that `verifying` them took.
+    """
+
+    promised: NDArray[np.float64]
+    verifying: NDArray[np.float64]
+    seen: NDArray[np.int64]
+
+
 class DraftLength:
     """Chooses the draft length of the next step, 0 to `k`.
 
     Of each position it keeps what its tokens promised and what it cost to verify them in the last
-    steps, for one request and in plain steps. With what drafting costs this gives the rate of
+    steps. With what drafting costs this gives the rate of
     tokens at every length, and the best is taken. Where that is not `k`, longer drafts are tried,
     of either kind whenever `TRIAL_SHARE` of all steps has made good what such trials have lost. A
     trial begins with two steps if there was no draft before it: a model that has paused reads what
@@ -36,15 +52,15 @@ class DraftLength:
 
     def __init__(self, k: int) -> None:
         self._k = k
-        self._promised = [0.0] * k
-        self._verifying = [0.0] * k
-        self._seen = [0] * k
+        self._known = Known(np.zeros(k), np.zeros(k), np.zeros(k, np.int64))
         self._cost = DraftCost()
         self._rates = [1.0] * k + [2.0]  # the longest, until something is known
         self._credit_steps = dict.fromkeys(Trial, FIRST_CREDIT_STEPS)
         self._length = 0
         self._rested = True
         self._trial: Trial | None = None
+        # Compiles, before there is a request to wait for it.
+        _learn(self._known, 0, Budget.nothing(1, k), (1, 1.0), (0.0, 0.0), np.empty(k + 1))
 
     def choose(self, most: int) -> int:
         """Return how many tokens to draft in the step that begins, in which `most` can be used.
@@ -66,18 +82,6 @@ class DraftLength:
         self._length = min(best, most)
         return self._length
 
-    def _rates_now(self, plain_s: float) -> list[float]:
-        """Tokens of one request in the time `plain_s` of a plain step, at draft lengths 0 to k."""
-        tokens = steps = 1.0
-        rates = [1.0]
-        for place, (promised, verifying) in enumerate(
-            zip(self._promised, self._verifying, strict=True), start=1
-        ):
-            tokens += promised
-            steps += verifying
-            rates.append(tokens / (steps + self._cost.seconds(place) / plain_s))
-        return rates
-
     def observe(
         self, budget: Budget, requests: int, *, plain_s: float, step_s: float, spent_s: float
     ) -> None:
@@ -88,19 +92,36 @@ class DraftLength:
         """
         if not self._rested:
             self._cost.observe(self._length, spent_s)
-        promised = (budget.promised / requests).tolist()
-        row_steps = (step_s / plain_s - 1) / max(int(budget.verified.sum()), 1)
-        verifying = (row_steps * budget.verified).tolist()
-        self._remember(promised, verifying)
         if self._trial is not None:
-            tokens, best_rate = 1 + sum(promised), max(self._rates)
+            tokens, best_rate = 1 + float(budget.promised.sum()) / requests, max(self._rates)
             self._credit_steps[self._trial] -= (spent_s + step_s) / plain_s - tokens / best_rate
-        self._rates = self._rates_now(plain_s)
+        rates = np.empty(self._k + 1)
+        step = (requests, step_s / plain_s)
+        cost_steps = (self._cost.seconds(0) / plain_s, self._cost.seconds(1) / plain_s)
+        _learn(self._known, self._length, budget, step, cost_steps, rates)
+        self._rates = rates.tolist()
 
-    def _remember(self, promised: list[float], verifying: list[float]) -> None:
-        """Take a step's figures [K] into the averages: of all of the first few, then the last."""
-        for place in range(self._length):
-            self._seen[place] += 1
-            weight = max(1 - MEMORY, 1 / self._seen[place])
-            self._promised[place] += weight * (promised[place] - self._promised[place])
-            self._verifying[place] += weight * (verifying[place] - self._verifying[place])
+
+@compiled()
+def _learn(
+    known: Known, length: int, budget: Any, step: Any, cost_steps: Any, rates: NDArray[np.float64]
+) -> None:
+    """Take a step's figures into the averages: of all of the first few, then the last.
+
+    `rates` [k + 1] become the tokens of one request in the time of a plain step at each draft
+    length. The `step` had so many requests and took so many plain steps' time; a draft of none and
+    of one token takes `cost_steps` of them.
+    """
+    requests, taken_steps = step
+    row_steps = (taken_steps - 1) / max(budget.verified.sum(), 1)
+    for j in range(length):
+        known.seen[j] += 1
+        weight = max(1 - MEMORY, 1 / known.seen[j])
+        known.promised[j] += weight * (budget.promised[j] / requests - known.promised[j])
+        known.verifying[j] += weight * (row_steps * budget.verified[j] - known.verifying[j])
+    fixed, token = cost_steps[0], cost_steps[1] - cost_steps[0]
+    tokens = steps = rates[0] = 1.0
+    for j in range(len(known.seen)):
+        tokens += known.promised[j]
+        steps += known.verifying[j]
+        rates[j + 1] = tokens / (steps + fixed + token * (j + 1))

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.adaptive.acceptance_estimator import AcceptanceEstimator
-from outrider.engine.adaptive.budget import best_budget
+from outrider.engine.adaptive.budget import Budget, best_budget
 from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.adaptive.draft_length import DraftLength
 from outrider.engine.adaptive.step_costs import StepCosts
@@ -39,6 +39,7 @@ class AdaptiveVerification:
         self._explorations = 0
         self._step_s = 0.0
         self._length = DraftLength(k)
+        self._no_budget = Budget.nothing(0, k)
         # Compiles, before there is a request to wait for it.
         best_budget(
             np.zeros((1, k)),
@@ -78,6 +79,13 @@ class AdaptiveVerification:
 
         The step has `plain_rows` rows without it, and drafting took `spent_s`.
         """
+        plain_s = self.cost.step_s(plain_rows)
+        if not draft.lengths.any():
+            self._length.observe(
+                self._no_budget, len(batch), plain_s=plain_s, step_s=plain_s, spent_s=spent_s
+            )
+            self._save(plain_s)
+            return draft
         self._log_odds = self._log_odds_of(batch, draft)
         budget = best_budget(
             self._estimator.confidence(self._log_odds),
@@ -89,7 +97,7 @@ class AdaptiveVerification:
             in_order=draft.probabilities is not None,
         )
         rows = plain_rows + int(budget.verified.sum())
-        plain_s, step_s = self.cost.step_s(plain_rows), self.cost.step_s(rows)
+        step_s = self.cost.step_s(rows)
         self._length.observe(budget, len(batch), plain_s=plain_s, step_s=step_s, spent_s=spent_s)
         lengths = self._explored(draft, budget.lengths, rows, step_s)
         return draft if (lengths == draft.lengths).all() else draft.cut(lengths)
@@ -100,11 +108,10 @@ class AdaptiveVerification:
         """Return `lengths` [B], which make a step of `rows` rows, one of them longer where due."""
         self._save(step_s)
         further_s = self.cost.step_s(rows + 1) - step_s
-        shortened = np.flatnonzero(lengths < draft.lengths)
-        if len(shortened) and further_s <= self._saved_s:
+        if further_s <= self._saved_s and len(shorter := np.flatnonzero(lengths < draft.lengths)):
             self._saved_s -= further_s
             self._explorations += 1
-            lengths[shortened[self._explorations % len(shortened)]] += 1
+            lengths[shorter[self._explorations % len(shorter)]] += 1
         return lengths
 
     def _save(self, step_s: float) -> None:
