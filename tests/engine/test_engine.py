@@ -1,7 +1,10 @@
 """Requests that come, wait, run together, give way and leave, on a target that counts."""
 
+from collections.abc import Iterable
+
 import numpy as np
 import pytest
+import torch
 from numpy.typing import NDArray
 from tests.engine.loops import (
     VOCABULARY,
@@ -16,12 +19,14 @@ from tests.engine.loops import (
 )
 
 from outrider.engine.adaptive.cost_curve import CostCurve
+from outrider.engine.adaptive.step_costs import FIT_STEPS
 from outrider.engine.adaptive.verification import AdaptiveVerification
 from outrider.engine.drafting.batch_size_ranges import BatchSizeRanges
 from outrider.engine.drafting.draft import Draft
 from outrider.engine.drafting.none import NoDrafter
 from outrider.engine.engine import Engine
 from outrider.engine.models.base import BLOCK_TOKENS as BLOCK
+from outrider.engine.models.base import Rows
 from outrider.engine.recorder import StepRecorder
 from outrider.engine.scheduling.limits import Limits
 from outrider.engine.sequence import Sequence
@@ -282,3 +287,29 @@ def test_what_is_verified_is_what_pays_and_the_answer_is_the_same(
         assert trimmed < 0.05 * drafted
     else:
         assert drafted < 0.05 * trimmed
+
+
+class SteppedModel(CountingModel):
+    """A step takes a second, and 0.3 more for each row after the first."""
+
+    def forward(self, rows: Rows) -> torch.Tensor:
+        self.clock.now_s += 1 + 0.3 * (len(rows.token_ids) - 1)
+        return super().forward(rows)
+
+
+def test_costs_follow_what_steps_take_but_for_those_that_read_a_prompt() -> None:
+    model = SteppedModel()
+    adaptive = AdaptiveVerification(CHEAP, 1)
+
+    def now_and_then(sequence: Sequence) -> Iterable[int]:
+        return counting_on(sequence) if len(sequence) % 3 else []
+
+    drafter = ScriptedDrafter(now_and_then)
+    engine, _ = engine_of(model, drafter, 1, clock=model.clock, adaptive=adaptive)
+    for place in range(FIT_STEPS + 1):
+        engine.add(request([20] * 9, 1, f"read {place}"))
+        finish(engine)
+    assert adaptive.cost is CHEAP
+    engine.add(request([20], 800))
+    finish(engine)
+    assert adaptive.cost.step_s(2) / adaptive.cost.step_s(1) == pytest.approx(1.3, rel=0.05)

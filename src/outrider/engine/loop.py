@@ -74,7 +74,7 @@ class StepLoop:
         self.drafter.observe(batch, verdict)
         if self.adaptive is not None:
             self.adaptive.learn(batch, draft, verdict.accepted)
-            if not any(piece.prefill for piece in pieces):
+            if all(piece.tokens == 1 for piece in pieces):  # rows of a prompt cost less
                 self.adaptive.took(len(layout.rows.token_ids), verified_at - drafted_at)
         end = self.clock()
         self._record_prefills(pieces, end - start)

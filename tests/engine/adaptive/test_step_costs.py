@@ -82,10 +82,22 @@ def test_larger_steps_than_were_measured_are_learned_from_too() -> None:
     assert costs.curve.step_s(16) / costs.curve.step_s(2) == pytest.approx(0.05 / 0.0114, rel=0.05)
 
 
+def test_steps_of_one_size_say_nothing_of_it_against_others_however_they_scatter() -> None:
+    costs, random = StepCosts(TRUE), np.random.default_rng(0)
+    for late in random.exponential(0.08, 3_000).tolist():
+        costs.observe(4, TRUE.step_s(4) * float(np.exp(late)))
+    ratio = costs.curve.step_s(33) / costs.curve.step_s(4)
+    assert ratio == pytest.approx(TRUE.step_s(33) / TRUE.step_s(4))
+
+
 def test_a_larger_step_still_never_costs_less() -> None:
     costs = StepCosts(TRUE)
-    serve(costs, steps=3_000, noise=0.2)
+    for _ in range(20 * FIT_STEPS):
+        costs.observe(9, 0.014)
+        costs.observe(16, 0.012)
     assert (np.diff(costs.curve.table) >= 0).all()
+    assert costs.curve.step_s(9) == pytest.approx(0.013, rel=0.03)
+    assert costs.curve.step_s(16) == pytest.approx(0.013, rel=0.03)
 
 
 def test_a_step_shorter_than_the_clock_can_tell_says_nothing() -> None:

@@ -1,5 +1,7 @@
 """What is verified of drafts while it is learned how they fare."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -86,3 +88,31 @@ def test_a_table_may_be_wider_than_its_drafts_are_long() -> None:
     trimmed = adaptive.trim(batch, wide, plain_rows=2, spent_s=0.0)
     adaptive.learn(batch, trimmed, np.array([1, 1]))
     assert trimmed.lengths.tolist() == [K, 1]
+
+
+def test_a_length_of_match_that_fared_better_is_verified_further() -> None:
+    cost = CostCurve.of({1: 0.010, 2: 0.012})
+    adaptive = AdaptiveVerification(cost, K)
+    matched = np.array([4, 2])
+    for _ in range(400):  # each request comes once, so that its own record says nothing
+        batch = requests(2)
+        draft = adaptive.trim(
+            batch, replace(full(2), matched_tokens=matched), plain_rows=2, spent_s=0.0
+        )
+        adaptive.learn(batch, draft, np.minimum(draft.lengths, [K, 0]))
+    long, short = draft.lengths.tolist()
+    assert long == K
+    assert short <= 1
+
+
+def test_a_drafter_that_finds_nothing_has_nothing_trimmed_and_is_asked_less() -> None:
+    adaptive, batch = AdaptiveVerification(STEEP, K), requests(2)
+    asked = []
+    for _ in range(400):
+        if length := adaptive.draft_length(K):
+            nothing = Draft.empty(2, K)
+            assert adaptive.trim(batch, nothing, plain_rows=2, spent_s=0.002) is nothing
+            adaptive.learn(batch, nothing, np.zeros(2, np.int64))
+        asked.append(length)
+    assert asked[0] == K
+    assert np.count_nonzero(asked[200:]) < 20

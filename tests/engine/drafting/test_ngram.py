@@ -142,6 +142,17 @@ def test_the_length_of_the_match_is_told() -> None:
     draft = drafter.propose([sequence_of(tokens) for tokens in histories], np.full(4, 3))
     assert draft.matched_tokens is not None
     assert draft.matched_tokens.tolist() == [3, 2, 1, 0]
+    chosen = draft.select(np.array([False, True, False, True]))
+    assert chosen.matched_tokens is not None
+    assert chosen.matched_tokens.tolist() == [2, 0]
+
+
+@pytest.mark.parametrize("fill", [False, True])
+def test_a_match_too_short_to_draft_from_is_none(fill: bool) -> None:
+    drafter = NgramDrafter(3, 2, 3, fill=fill)
+    draft = drafter.propose([sequence_of([5, 1, 2, 6, 2])], np.array([3]))
+    assert draft.matched_tokens is not None
+    assert draft.matched_tokens.tolist() == [0]
 
 
 @settings(deadline=None, max_examples=100)

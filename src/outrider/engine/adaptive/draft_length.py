@@ -43,11 +43,11 @@ class DraftLength:
     """Chooses the draft length of the next step, 0 to `k`.
 
     Of each position it keeps what its tokens promised and what it cost to verify them in the last
-    steps. With what drafting costs this gives the rate of
-    tokens at every length, and the best is taken. Where that is not `k`, longer drafts are tried,
-    of either kind whenever `TRIAL_SHARE` of all steps has made good what such trials have lost. A
-    trial begins with two steps if there was no draft before it: a model that has paused reads what
-    it missed first, and only the second step tells what drafting costs.
+    steps. With what drafting costs this gives the rate of tokens at every length, and the best is
+    taken. Where that is not `k`, longer drafts are tried, of either kind whenever `TRIAL_SHARE` of
+    all steps has made good what such trials have lost. A trial begins with two steps if there was
+    no draft before it: a model that has paused reads what it missed first, and only the second step
+    tells what drafting costs.
     """
 
     def __init__(self, k: int) -> None:

@@ -43,7 +43,7 @@ class StepCosts:
         self._seconds: list[float] = []
 
     def observe(self, rows: int, seconds: float) -> None:
-        """Learn that a step of `rows` rows, none of them of a prompt, took so long."""
+        """Learn that a step of `rows` rows, one of each request and its drafts, took so long."""
         if seconds <= 0:
             return  # shorter than the clock can tell
         self._rows.append(rows)

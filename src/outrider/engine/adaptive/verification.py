@@ -56,7 +56,7 @@ class AdaptiveVerification:
         return self._costs.curve
 
     def took(self, rows: int, seconds: float) -> None:
-        """Learn that a step of `rows` rows, none of them of a prompt, took so long.
+        """Learn that a step of `rows` rows, one of each request and its drafts, took so long.
 
         Drafting is left out, whatever else depends on the rows is not.
         """
@@ -137,6 +137,6 @@ class AdaptiveVerification:
             # A table may be wider than K: no draft in it is.
             width = min(draft.tokens.shape[1], self._k)
             log_odds[:, :width] = draft.log_odds[:, :width]
-        elif draft.lengths.any():
+        else:
             log_odds[:] = np.array(self._records.log_odds(batch, draft))[:, None]
         return log_odds

@@ -83,8 +83,10 @@ class NgramDrafter:
     def propose(self, batch: list[Sequence], limit: NDArray[np.int64]) -> Draft:
         """Draft for each sequence at most min(K, `limit`) tokens."""
         assert limit.min(initial=0) >= 0, "no room for the bonus token"
-        draft = Draft.empty(len(batch), self.num_speculative_tokens)
         matched_tokens = np.zeros(len(batch), np.int64)
+        draft = replace(
+            Draft.empty(len(batch), self.num_speculative_tokens), matched_tokens=matched_tokens
+        )
         for row, sequence in enumerate(batch):
             index = self._indexes.get(sequence)
             if index is None:
@@ -98,12 +100,13 @@ class NgramDrafter:
                 self.prompt_lookup_max,
                 earliest=self.tie == "earliest",
             )
+            if drafted:
+                matched_tokens[row] = index.depth
             if self.fill:
                 room[drafted:] = tokens[-1]
                 drafted = len(room)
             draft.lengths[row] = drafted
-            matched_tokens[row] = index.depth
-        return replace(draft, matched_tokens=matched_tokens)
+        return draft
 
     def observe(self, batch: list[Sequence], verdict: Verdict) -> None:
         """Learn nothing: the history is all that counts."""
