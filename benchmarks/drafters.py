@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Protocol
 
-from outrider.engine.drafting.base import Drafter
+from outrider.engine.drafting.base import Drafter, DraftJudge
 from outrider.engine.drafting.draft_model import ModelDrafter
 from outrider.engine.drafting.ngram import NgramDrafter
 from outrider.engine.models.base import TargetModel
@@ -19,17 +19,17 @@ from outrider.server.speculation.target_facts import TargetFacts
 class MakeDrafter(Protocol):
     """Makes a drafter for drafts of up to `k` tokens."""
 
-    def __call__(self, k: int, *, confident: bool) -> Drafter:
-        """It tells how sure it is of its tokens where it can and is to be `confident`."""
+    def __call__(self, k: int, *, judge: DraftJudge | None) -> Drafter:
+        """A `judge` says which drafts to go on with, where they are made token by token."""
         ...
 
 
 MOST_ROWS = 2_048
 
 
-def ngram(k: int, *, confident: bool) -> Drafter:
+def ngram(k: int, *, judge: DraftJudge | None) -> Drafter:
     """Looks the last 4 to 2 tokens up."""
-    del confident  # it counts on no token more than on another
+    del judge  # it drafts all tokens at once
     return NgramDrafter(k, 2, 4)
 
 
@@ -50,8 +50,8 @@ def draft_model(
     assert opened is not None, "the method has a checkpoint"
     own = opened.load(settings, target, max_rows=MOST_ROWS, prefix_caching=False)
 
-    def make(k: int, *, confident: bool) -> Drafter:
+    def make(k: int, *, judge: DraftJudge | None) -> Drafter:
         del k  # each step asks for as much as it wants
-        return ModelDrafter(own, confident=confident)
+        return ModelDrafter(own, judge=judge)
 
     return make

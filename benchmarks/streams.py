@@ -149,7 +149,7 @@ class Arm:
     def _drafter(self) -> Drafter:
         if self.k == 0:
             return NoDrafter()
-        return self.make_drafter(self.k, confident=self.adaptive is not None)
+        return self.make_drafter(self.k, judge=self.adaptive)
 
     def _engine(self, streams: int) -> Engine:
         steps = StepLoop(

@@ -43,6 +43,7 @@ from tests.engine.verification.toys import VOCABULARY as LETTERS
 
 from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.adaptive.verification import AdaptiveVerification
+from outrider.engine.drafting.base import DraftJudge
 from outrider.engine.drafting.draft_model import ModelDrafter
 from outrider.engine.drafting.none import NoDrafter
 from outrider.engine.drafting.own_model.model import OwnModel
@@ -114,19 +115,23 @@ def another_vocabulary() -> SharedVocabulary:
     return SharedVocabulary(to_draft, torch.from_numpy(ids), np.argsort(order)[ids], len(ids))
 
 
-Make = Callable[[TargetModel, DraftSampleMethod], ModelDrafter | ParallelModelDrafter]
+Make = Callable[
+    [TargetModel, DraftSampleMethod, DraftJudge | None], ModelDrafter | ParallelModelDrafter
+]
 DRAFTERS: dict[str, Make] = {
-    "token by token": lambda model, method: drafter_of(
-        model, method, max_rows=40, prefix_caching=True
+    "token by token": lambda model, method, judge: drafter_of(
+        model, method, max_rows=40, prefix_caching=True, judge=judge
     ),
-    "in one pass": lambda model, method: ParallelModelDrafter(
-        OwnModel(model, max_rows=40, mask_token_id=5), method
+    "in one pass": lambda model, method, judge: ParallelModelDrafter(
+        OwnModel(model, max_rows=40, mask_token_id=5), method, confident=judge is not None
     ),
-    "of another vocabulary": lambda model, method: ModelDrafter(
-        OwnModel(model, max_rows=40, vocabulary=another_vocabulary()), method
+    "of another vocabulary": lambda model, method, judge: ModelDrafter(
+        OwnModel(model, max_rows=40, vocabulary=another_vocabulary()), method, judge=judge
     ),
-    "of another vocabulary in one pass": lambda model, method: ParallelModelDrafter(
-        OwnModel(model, max_rows=40, vocabulary=another_vocabulary(), mask_token_id=5), method
+    "of another vocabulary in one pass": lambda model, method, judge: ParallelModelDrafter(
+        OwnModel(model, max_rows=40, vocabulary=another_vocabulary(), mask_token_id=5),
+        method,
+        confident=judge is not None,
     ),
 }
 ONE_VOCABULARY = ("token by token", "in one pass")
@@ -138,7 +143,8 @@ ONE_VOCABULARY = ("token by token", "in one pass")
 def test_two_hundred_mixed_requests_get_the_tokens_of_plain_decoding_seed_by_seed(
     target: TargetModel, own: dict[str, Load], mixed: Outputs, name: str, way: str
 ) -> None:
-    drafter = DRAFTERS[name](own["itself in few bits"](), "greedy")
+    judge = MIXED[way].get("adaptive")
+    drafter = DRAFTERS[name](own["itself in few bits"](), "greedy", judge)
     outputs, steps = answer_mixed(target, drafter, 6, **MIXED[way])
     assert outputs == mixed
     assert_some_accepted(steps)
@@ -166,7 +172,7 @@ def test_two_hundred_greedy_requests_get_the_tokens_of_plain_decoding(
     rule: str,
     method: DraftSampleMethod,
 ) -> None:
-    drafter = DRAFTERS[name](own["itself in few bits"](), method)
+    drafter = DRAFTERS[name](own["itself in few bits"](), method, None)
     outputs, steps = answer_mixed(target, drafter, 6, asking=greedy, verifier=LOSSLESS[rule])
     assert outputs == {each: plain[each] for each in outputs}
     assert_some_accepted(steps)
@@ -178,7 +184,8 @@ def test_two_hundred_greedy_requests_get_the_tokens_of_plain_decoding(
 def test_where_tokens_are_drawn_greedy_requests_still_get_those_of_plain_decoding(
     target: TargetModel, own: dict[str, Load], mixed: Outputs, way: str, name: str
 ) -> None:
-    drafter = DRAFTERS[name](own["itself in few bits"](), "probabilistic")
+    judge = MIXED[way].get("adaptive")
+    drafter = DRAFTERS[name](own["itself in few bits"](), "probabilistic", judge)
     outputs, steps = answer_mixed(target, drafter, 6, **MIXED[way])
     assert_some_accepted(steps)
     certain = [each for place, (each, *_) in enumerate(REQUESTS[:200]) if asked(place).greedy]
@@ -227,8 +234,13 @@ WAYS: dict[str, Callable[[], dict[str, Any]]] = {
 def triples(method: DraftSampleMethod, parameters: SamplingParameters, way: str) -> Tokens:
     """The first three tokens after the prompt [0, 0] of many requests, int [DRAWS, 3]."""
     own = OwnModel(TableModel(OTHER), max_rows=1_000, mask_token_id=2)
-    drafter = (ParallelModelDrafter if way == FILLING_MASKS else ModelDrafter)(own, method)
-    engine, _ = engine_of(TableModel(TARGET), drafter, EMITTED, **WAYS[way]())
+    options = WAYS[way]()
+    drafter = (
+        ParallelModelDrafter(own, method)
+        if way == FILLING_MASKS
+        else ModelDrafter(own, method, judge=options.get("adaptive"))
+    )
+    engine, _ = engine_of(TableModel(TARGET), drafter, EMITTED, **options)
     found = []
     for first in range(0, DRAWS, 500):
         sequences = [

@@ -259,10 +259,15 @@ def test_so_it_is_with_a_draft_model_which_holds_nothing_in_the_end(
     method: DraftSampleMethod, draft_blocks: int
 ) -> None:
     for seed, way in enumerate(("standard", "adaptive, prefixes kept")):
+        options = WAYS[way]()
         drafter = drafter_of(
-            MostlyRight(draft_blocks), method, max_rows=50, prefix_caching=bool(seed)
+            MostlyRight(draft_blocks),
+            method,
+            max_rows=50,
+            prefix_caching=bool(seed),
+            judge=options.get("adaptive"),
         )
-        traffic = soak(seed, steps=400, drafter=drafter, **WAYS[way]())
+        traffic = soak(seed, steps=400, drafter=drafter, **options)
         assert_ended_well(traffic)
         assert_as_alone(traffic, greedy_only=method == "probabilistic")
         assert None in traffic.ended.values()

@@ -118,7 +118,8 @@ class StepLoop:
         if self.k_by_batch_size is not None:
             limit = limit.clip(max=self.k_by_batch_size.k_for(len(pieces)))
         if self.adaptive is not None and limit.any():
-            length = self.adaptive.draft_length(int(limit.max()))
+            plain_rows = sum(piece.tokens for piece in pieces)
+            length = self.adaptive.draft_length(int(limit.max()), plain_rows=plain_rows)
             return limit.clip(max=length) if length else None
         return limit
 

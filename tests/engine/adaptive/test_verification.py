@@ -109,10 +109,58 @@ def test_a_drafter_that_finds_nothing_has_nothing_trimmed_and_is_asked_less() ->
     adaptive, batch = AdaptiveVerification(STEEP, K), requests(2)
     asked = []
     for _ in range(400):
-        if length := adaptive.draft_length(K):
+        if length := adaptive.draft_length(K, plain_rows=2):
             nothing = Draft.empty(2, K)
             assert adaptive.trim(batch, nothing, plain_rows=2, spent_s=0.002) is nothing
             adaptive.learn(batch, nothing, np.zeros(2, np.int64))
         asked.append(length)
     assert asked[0] == K
     assert np.count_nonzero(asked[200:]) < 20
+
+
+def asked(adaptive: AdaptiveVerification, last: list[float], most: int = K) -> list[bool]:
+    """Which drafts to go on with that have one token each, of the log-odds `last`."""
+    count = len(last)
+    found: list[bool] = adaptive.going_on(
+        np.array([last]).T, np.ones(count, np.int64), np.full(count, most)
+    ).tolist()
+    return found
+
+
+def drafting(count: int, token_s: float) -> AdaptiveVerification:
+    """One that knows what a token costs to draft, after a step in which it was nearly right."""
+    adaptive, batch = AdaptiveVerification(CostCurve.of({1: 0.010, 2: 0.011}), K), requests(count)
+    for _ in range(3):
+        adaptive.draft_length(K, plain_rows=count)
+        adaptive.trim(batch, full(count), plain_rows=count, spent_s=K * token_s)
+    return adaptive
+
+
+def test_a_sure_draft_is_gone_on_with_and_an_unsure_one_ends() -> None:
+    assert asked(drafting(3, 0.001), [6.0, -6.0, 6.0]) == [True, False, True]
+
+
+def test_no_draft_is_gone_on_with_where_a_token_costs_a_step() -> None:
+    assert asked(drafting(2, 0.010), [6.0, 6.0]) == [False, False]
+
+
+def test_sure_drafts_are_gone_on_with_together_where_a_token_costs_too_much_for_one() -> None:
+    assert asked(drafting(4, 0.005), [6.0, -6.0, -6.0, -6.0]) == [False] * 4
+    assert asked(drafting(4, 0.005), [6.0, 6.0, 6.0, -6.0]) == [True, True, True, False]
+
+
+def test_what_is_no_number_ends_a_draft() -> None:
+    assert asked(drafting(2, 0.001), [float("nan"), 6.0]) == [False, True]
+
+
+def test_where_none_pays_each_is_gone_on_with_now_and_then() -> None:
+    adaptive, batch, token_s = drafting(3, 0.004), requests(3), 0.004
+    seen = []
+    for _ in range(3_000):
+        on = asked(adaptive, [-6.0] * 3)
+        assert sum(on) <= 1
+        seen.append(on)
+        adaptive.trim(batch, full(3).cut(np.ones(3, np.int64)), plain_rows=3, spent_s=token_s)
+    share = np.array(seen).sum(axis=0)
+    assert (share > 0).all()
+    assert share.sum() * token_s <= 1.1 * EXPLORING_SHARE * 3_000 * adaptive.cost.step_s(6)

@@ -1,9 +1,13 @@
 """Drafters with small models of their own, and a model that is right only now and then."""
 
+from dataclasses import dataclass, field
+
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from tests.engine.loops import VOCABULARY, RememberingModel
 
+from outrider.engine.drafting.base import DraftJudge
 from outrider.engine.drafting.draft_model import ModelDrafter
 from outrider.engine.drafting.own_model.model import OwnModel
 from outrider.engine.drafting.parallel_draft_model import ParallelModelDrafter
@@ -27,8 +31,28 @@ def drafter_of(
     *,
     max_rows: int = 1_000,
     prefix_caching: bool = False,
+    judge: DraftJudge | None = None,
 ) -> ModelDrafter:
-    return ModelDrafter(OwnModel(model, max_rows=max_rows, prefix_caching=prefix_caching), method)
+    own = OwnModel(model, max_rows=max_rows, prefix_caching=prefix_caching)
+    return ModelDrafter(own, method, judge=judge)
+
+
+@dataclass
+class Judge:
+    """Goes on with what the mask `on` [B] marks, with everything where it is None."""
+
+    on: list[bool] | None = None
+    asked: list[tuple[list[int], list[int]]] = field(default_factory=list)
+
+    def going_on(
+        self,
+        log_odds: NDArray[np.float64],
+        drafted: NDArray[np.int64],
+        most: NDArray[np.int64],
+    ) -> NDArray[np.bool_]:
+        assert log_odds.shape == (len(drafted), drafted.max())
+        self.asked.append((drafted.tolist(), most.tolist()))
+        return most > drafted if self.on is None else np.array(self.on)
 
 
 def free(drafter: ModelDrafter | ParallelModelDrafter) -> bool:

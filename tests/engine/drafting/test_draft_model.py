@@ -2,11 +2,9 @@ import numpy as np
 import pytest
 import torch
 from numpy.typing import NDArray
-from tests.engine.drafting.own import MostlyRight, drafter_of, free, random_prompt
+from tests.engine.drafting.own import Judge, MostlyRight, drafter_of, free, random_prompt
 from tests.engine.loops import VOCABULARY, RememberingModel, engine_of, finish, request
 
-from outrider.engine.drafting.draft_model import ModelDrafter
-from outrider.engine.drafting.own_model.model import OwnModel
 from outrider.engine.models.base import BLOCK_TOKENS as BLOCK
 from outrider.engine.models.base import Rows
 from outrider.engine.sampling import SamplingParameters
@@ -172,7 +170,7 @@ class SoftModel(RememberingModel):
 
 
 def test_drawn_tokens_have_the_q_that_they_were_drawn_from() -> None:
-    drafter = drafter_of(SoftModel(40), "probabilistic")
+    drafter = drafter_of(SoftModel(40), "probabilistic", judge=Judge())
     asked = [SamplingParameters(0.7, 1, top_k=2), SamplingParameters(), SamplingParameters(1.5, 2)]
     batch = [request(random_prompt(9, i), 20, f"{i}", parameters=p) for i, p in enumerate(asked)]
     draft = drafter.propose(batch, limit(3, 2, 3))
@@ -197,7 +195,7 @@ def test_drawn_tokens_have_the_q_that_they_were_drawn_from() -> None:
 
 
 def test_greedy_requests_alone_need_no_q() -> None:
-    drafter = drafter_of(SoftModel(40), "probabilistic")
+    drafter = drafter_of(SoftModel(40), "probabilistic", judge=Judge())
     assert drafter.propose([request([1, 2], 9)], limit(3)).probabilities is None
 
 
@@ -224,10 +222,43 @@ def test_a_broken_model_ends_drafts_and_no_request(temperature: float) -> None:
 
 
 def test_a_drafter_that_nobody_asks_how_sure_it_is_drafts_the_same() -> None:
-    sure = drafter_of(SoftModel(40))
-    asked_nothing = ModelDrafter(OwnModel(SoftModel(40), max_rows=1_000), confident=False)
+    judged, not_judged = drafter_of(SoftModel(40), judge=Judge()), drafter_of(SoftModel(40))
     batch = [request(random_prompt(9, i), 20, f"{i}") for i in range(3)]
-    told, drafted = (each.propose(batch, limit(3, 2, 3)) for each in (sure, asked_nothing))
+    told, drafted = (each.propose(batch, limit(3, 2, 3)) for each in (judged, not_judged))
     assert told.tokens.tolist() == drafted.tokens.tolist()
     assert told.log_odds is not None
     assert drafted.log_odds is None
+
+
+def test_a_draft_ends_where_the_judge_does_not_go_on_with_it() -> None:
+    judge = Judge(on=[True, False, True, True])
+    model = RememberingModel(40)
+    drafter = drafter_of(model, judge=judge)
+    batch = [request(random_prompt(9, i), 20, f"{i}") for i in range(4)]
+    draft = drafter.propose(batch, limit(4, 4, 0, 2))
+    assert draft.lengths.tolist() == [4, 1, 0, 2]
+    for row, sequence in enumerate(batch):
+        answer = RememberingModel.answer(sequence.token_ids.tolist(), 4)
+        length = int(draft.lengths[row])
+        assert draft.tokens[row, :length].tolist() == answer[:length]
+    assert judge.asked == [
+        ([1, 1, 0, 1], [4, 4, 0, 2]),
+        ([2, 1, 0, 2], [4, 1, 0, 2]),
+        ([3, 1, 0, 2], [4, 1, 0, 2]),
+    ]
+
+
+def test_what_is_not_gone_on_with_costs_no_pass() -> None:
+    model = RememberingModel(40)
+    drafter_of(model, judge=Judge(on=[False])).propose([request([1, 2], 9)], limit(4))
+    assert model.rows == 2  # those of the prompt
+
+
+def test_the_judge_is_not_asked_where_tokens_are_drawn() -> None:
+    judge = Judge(on=[False])
+    drafter = drafter_of(SoftModel(40), "probabilistic", judge=judge)
+    drawn = request([1, 2], 9, parameters=SamplingParameters(1.0, 3))
+    assert drafter.propose([drawn], limit(3)).lengths.tolist() == [3]
+    assert judge.asked == []
+    greedy = request([1, 2], 9, "greedy")
+    assert drafter.propose([greedy], limit(3)).lengths.tolist() == [1]

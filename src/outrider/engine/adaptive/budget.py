@@ -72,7 +72,7 @@ def _fill(
     budget: Any,
 ) -> None:
     survival = np.empty(confidence.shape)
-    _survivals(confidence, drafted, survival)
+    survivals(confidence, drafted, survival)
     _choose(survival, step, table, further_row_s, in_order, budget.lengths)
     for b in range(len(survival)):
         for j in range(budget.lengths[b]):
@@ -81,8 +81,8 @@ def _fill(
 
 
 @compiled(within=True)
-def _survivals(confidence: Any, drafted: Any, survival: Any) -> None:
-    """s [B, K] into `survival`; 0 beyond the end of a draft."""
+def survivals(confidence: Any, drafted: Any, survival: Any) -> None:
+    """s [B, K], the products of c along a draft, into `survival`; 0 beyond its end."""
     batch, k = confidence.shape
     for b in range(batch):
         chance = 1.0
@@ -105,29 +105,43 @@ def _choose(
     in_order: bool,  # noqa: FBT001
     lengths: Any,
 ) -> None:
-    """The best lengths into `lengths`, 0 before: the most promising token is taken each time.
-
-    Since s never rises along a draft, that is the next one of some request.
-    """
+    """The best lengths into `lengths`, 0 before: the most promising token is taken each time."""
     batch, k = survival.shape
     taken = np.zeros(batch, np.int64)
     plain_rows, sampling, spent_s = step
-    tokens, rows, last = float(sampling), plain_rows, len(table) - 1
+    tokens, rows = float(sampling), plain_rows
     best = 0.0
     while True:
-        seconds = table[min(rows, last)] + further_row_s * max(rows - last, 0)
-        rate = tokens / (spent_s + seconds)
+        rate = tokens / (spent_s + step_seconds(rows, table, further_row_s))
         if rate > best:
             best = rate
             lengths[:] = taken
         elif in_order:
             return
-        most, place = 0.0, -1
-        for b in range(batch):
-            if taken[b] < k and survival[b, taken[b]] > most:
-                most, place = survival[b, taken[b]], b
+        chance, place = most_promising(survival, taken, k)
         if place < 0:
             return
         taken[place] += 1
-        tokens += most
+        tokens += chance
         rows += 1
+
+
+@compiled(within=True)
+def most_promising(survival: Any, taken: Any, longest: int) -> Any:
+    """The s of the most promising token that is not `taken`, and its request; 0 and -1 if none is.
+
+    Only the first `longest` of each request are looked at. Since s never rises along a draft, it is
+    the next one of some request.
+    """
+    chance, place = 0.0, -1
+    for b in range(len(taken)):
+        if taken[b] < longest and survival[b, taken[b]] > chance:
+            chance, place = survival[b, taken[b]], b
+    return chance, place
+
+
+@compiled(within=True)
+def step_seconds(rows: int, table: Any, further_row_s: float) -> Any:
+    """See `CostCurve.step_s`."""
+    last = len(table) - 1
+    return table[min(rows, last)] + further_row_s * max(rows - last, 0)

@@ -31,11 +31,13 @@ class Trial(Enum):
 class Known(NamedTuple):
     """Of each position [k], over the steps in which it was drafted, of which there were `seen`.
 
-    What its tokens `promised` to one request, and the plain steps' time that `verifying` them took.
+    What its tokens `promised` to one request, the plain steps' time that `verifying` them took, and
+    how often there were any: `passes`, since a draft may stop short of the length asked for.
     """
 
     promised: NDArray[np.float64]
     verifying: NDArray[np.float64]
+    passes: NDArray[np.float64]
     seen: NDArray[np.int64]
 
 
@@ -52,15 +54,25 @@ class DraftLength:
 
     def __init__(self, k: int) -> None:
         self._k = k
-        self._known = Known(np.zeros(k), np.zeros(k), np.zeros(k, np.int64))
+        self._known = Known(np.zeros(k), np.zeros(k), np.zeros(k), np.zeros(k, np.int64))
         self._cost = DraftCost()
-        self._rates = [1.0] * k + [2.0]  # the longest, until something is known
+        self._rates = [0.0] * k + [1.0]  # the longest, until something is known
         self._credit_steps = dict.fromkeys(Trial, FIRST_CREDIT_STEPS)
         self._length = 0
         self._rested = True
         self._trial: Trial | None = None
         # Compiles, before there is a request to wait for it.
-        _learn(self._known, 0, Budget.nothing(1, k), (1, 1.0), (0.0, 0.0), np.empty(k + 1))
+        _learn(self._known, (0, 0), Budget.nothing(1, k), (1, 1.0), (0.0, 0.0), np.empty(k + 1))
+
+    @property
+    def best_rate(self) -> float:
+        """Tokens of one request in the time of a plain step, at the length that seems best."""
+        return max(self._rates)
+
+    @property
+    def token_s(self) -> float:
+        """What it takes to draft one token more."""
+        return self._cost.seconds(1) - self._cost.seconds(0)
 
     def choose(self, most: int) -> int:
         """Return how many tokens to draft in the step that begins, in which `most` can be used.
@@ -83,45 +95,57 @@ class DraftLength:
         return self._length
 
     def observe(
-        self, budget: Budget, requests: int, *, plain_s: float, step_s: float, spent_s: float
+        self,
+        budget: Budget,
+        drafted: NDArray[np.int64],
+        *,
+        plain_s: float,
+        step_s: float,
+        spent_s: float,
     ) -> None:
-        """Learn from the step that `choose` was asked about, with so many `requests` in it.
+        """Learn from the step that `choose` was asked about, with `drafted` [B] tokens in it.
 
         `budget` is what is verified, which makes a step of `plain_s` one of `step_s`; `spent_s` is
         what drafting took.
         """
+        requests, longest = len(drafted), int(drafted.max())
         if not self._rested:
-            self._cost.observe(self._length, spent_s)
+            self._cost.observe(max(longest, 1), spent_s)
         if self._trial is not None:
-            tokens, best_rate = 1 + float(budget.promised.sum()) / requests, max(self._rates)
-            self._credit_steps[self._trial] -= (spent_s + step_s) / plain_s - tokens / best_rate
+            tokens = 1 + float(budget.promised.sum()) / requests
+            lost_steps = (spent_s + step_s) / plain_s - tokens / self.best_rate
+            self._credit_steps[self._trial] -= lost_steps
         rates = np.empty(self._k + 1)
         step = (requests, step_s / plain_s)
         cost_steps = (self._cost.seconds(0) / plain_s, self._cost.seconds(1) / plain_s)
-        _learn(self._known, self._length, budget, step, cost_steps, rates)
+        _learn(self._known, (self._length, longest), budget, step, cost_steps, rates)
         self._rates = rates.tolist()
 
 
 @compiled()
 def _learn(
-    known: Known, length: int, budget: Any, step: Any, cost_steps: Any, rates: NDArray[np.float64]
+    known: Known, lengths: Any, budget: Any, step: Any, cost_steps: Any, rates: NDArray[np.float64]
 ) -> None:
     """Take a step's figures into the averages: of all of the first few, then the last.
 
     `rates` [k + 1] become the tokens of one request in the time of a plain step at each draft
-    length. The `step` had so many requests and took so many plain steps' time; a draft of none and
-    of one token takes `cost_steps` of them.
+    length. `lengths` are what was asked for and the longest that there was. The `step` had so many
+    requests and took so many plain steps' time; a draft of none and of one token takes `cost_steps`
+    of them.
     """
+    asked, longest = lengths
     requests, taken_steps = step
     row_steps = (taken_steps - 1) / max(budget.verified.sum(), 1)
-    for j in range(length):
+    for j in range(asked):
         known.seen[j] += 1
         weight = max(1 - MEMORY, 1 / known.seen[j])
         known.promised[j] += weight * (budget.promised[j] / requests - known.promised[j])
         known.verifying[j] += weight * (row_steps * budget.verified[j] - known.verifying[j])
+        known.passes[j] += weight * ((1.0 if j < longest else 0.0) - known.passes[j])
     fixed, token = cost_steps[0], cost_steps[1] - cost_steps[0]
-    tokens = steps = rates[0] = 1.0
+    tokens = rates[0] = 1.0
+    steps = 1.0 + fixed
     for j in range(len(known.seen)):
         tokens += known.promised[j]
-        steps += known.verifying[j]
-        rates[j + 1] = tokens / (steps + fixed + token * (j + 1))
+        steps += known.verifying[j] + token * known.passes[j]
+        rates[j + 1] = tokens / steps

@@ -9,6 +9,7 @@ from outrider.engine.adaptive.acceptance_estimator import AcceptanceEstimator
 from outrider.engine.adaptive.budget import Budget, best_budget
 from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.adaptive.draft_length import DraftLength
+from outrider.engine.adaptive.draft_plan import best_plan
 from outrider.engine.adaptive.step_costs import StepCosts
 from outrider.engine.adaptive.track_records import TrackRecords
 from outrider.engine.drafting.draft import Draft
@@ -38,6 +39,7 @@ class AdaptiveVerification:
         self._saved_s = 0.0
         self._explorations = 0
         self._step_s = 0.0
+        self._plain_rows = 1
         self._length = DraftLength(k)
         self._no_budget = Budget.nothing(0, k)
         # Compiles, before there is a request to wait for it.
@@ -62,15 +64,45 @@ class AdaptiveVerification:
         """
         self._costs.observe(rows, seconds)
 
-    def draft_length(self, most: int) -> int:
+    def draft_length(self, most: int, *, plain_rows: int) -> int:
         """How many tokens to draft in the step that begins, of the `most` that can be used.
 
-        Nothing that the step draws decides.
+        It has `plain_rows` rows without them. Nothing that the step draws decides.
         """
+        self._plain_rows = plain_rows
         length = self._length.choose(most)
         if length == 0:
             self._save(self._step_s)
         return length
+
+    def going_on(
+        self,
+        log_odds: NDArray[np.float64],
+        drafted: NDArray[np.int64],
+        most: NDArray[np.int64],
+    ) -> NDArray[np.bool_]:
+        """See `DraftJudge`. The next token is expected to be as sure as the last.
+
+        Where that pays for none, the share for exploring pays for one from time to time.
+        """
+        expected = np.broadcast_to(log_odds[:, -1:], (len(drafted), self._k - log_odds.shape[1]))
+        plain_s = self.cost.step_s(self._plain_rows)
+        planned = best_plan(
+            self._estimator.confidence(np.hstack([log_odds, expected])),
+            drafted,
+            most,
+            plain_rows=self._plain_rows,
+            rate=self._length.best_rate * len(drafted) / plain_s,
+            token_s=self._length.token_s,
+            cost=self.cost,
+        )
+        further: NDArray[np.bool_] = planned > drafted
+        if not further.any() and self._length.token_s <= self._saved_s:
+            self._saved_s -= self._length.token_s
+            self._explorations += 1
+            able = np.flatnonzero(most > drafted)
+            further[able[self._explorations % len(able)]] = True
+        return further
 
     def trim(
         self, batch: Batch[Sequence], draft: Draft, *, plain_rows: int, spent_s: float
@@ -82,7 +114,7 @@ class AdaptiveVerification:
         plain_s = self.cost.step_s(plain_rows)
         if not draft.lengths.any():
             self._length.observe(
-                self._no_budget, len(batch), plain_s=plain_s, step_s=plain_s, spent_s=spent_s
+                self._no_budget, draft.lengths, plain_s=plain_s, step_s=plain_s, spent_s=spent_s
             )
             self._save(plain_s)
             return draft
@@ -98,7 +130,7 @@ class AdaptiveVerification:
         )
         rows = plain_rows + int(budget.verified.sum())
         step_s = self.cost.step_s(rows)
-        self._length.observe(budget, len(batch), plain_s=plain_s, step_s=step_s, spent_s=spent_s)
+        self._length.observe(budget, draft.lengths, plain_s=plain_s, step_s=step_s, spent_s=spent_s)
         lengths = self._explored(draft, budget.lengths, rows, step_s)
         return draft if (lengths == draft.lengths).all() else draft.cut(lengths)
 

@@ -30,3 +30,19 @@ class KeepsState(Protocol):
 
     def forget(self, sequence: Sequence) -> None:
         """Let go of what is held for `sequence`, which has ended or was cancelled, if anything."""
+
+
+class DraftJudge(Protocol):
+    """Says which drafts to go on with, to a drafter that makes them token by token."""
+
+    def going_on(
+        self,
+        log_odds: NDArray[np.float64],
+        drafted: NDArray[np.int64],
+        most: NDArray[np.int64],
+    ) -> NDArray[np.bool_]:
+        """Return bool [B], the drafts to which another token is worth adding.
+
+        Each has `drafted` [B] tokens, of `log_odds` [B, j], and may get `most` [B], more than that
+        in one of them at least. The tokens were proposed with certainty, so that any may decide.
+        """

@@ -6,6 +6,7 @@ from typing import ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.engine.drafting.base import DraftJudge
 from outrider.engine.drafting.draft import Draft
 from outrider.engine.drafting.own_model.model import OwnModel
 from outrider.engine.drafting.own_model.sheet import DraftSheet
@@ -21,26 +22,35 @@ class ModelDrafter:
     the request, which is accepted more often where the target is drawn from too. A sequence gets no
     draft in a step in which the model has not come to its end yet or its cache has no room.
 
-    What it makes of its own drafts, their log-odds, takes some passes over the vocabulary for each
-    token: it may be told to do without where nobody asks (`confident`).
+    With a `judge` there are log-odds, what the model makes of its own drafts, which take a pass
+    over the vocabulary for each token. It is asked after each one which drafts to go on with,
+    unless they are drawn: what was drawn for one request would decide how long the draft of another
+    becomes, and by way of what that leaves to verify, whether it is verified itself.
     """
 
     name: ClassVar[str] = "draft_model"
 
     def __init__(
-        self, own: OwnModel, method: DraftSampleMethod = "greedy", *, confident: bool = True
+        self,
+        own: OwnModel,
+        method: DraftSampleMethod = "greedy",
+        *,
+        judge: DraftJudge | None = None,
     ) -> None:
         self.own = own
         self._method: DraftSampleMethod = method
-        self._confident = confident
+        self._judge = judge
 
     def propose(self, batch: list[Sequence], limit: NDArray[np.int64]) -> Draft:
         """Draft for each sequence at most `limit` tokens."""
         turns, logits = self.own.read(self.own.turns(batch, limit))
-        sheet = DraftSheet(len(batch), turns, self.own, self._method, confident=self._confident)
+        confident = self._judge is not None
+        sheet = DraftSheet(len(batch), turns, self.own, self._method, confident=confident)
         for position in count(1):
             chosen = sheet.choose(turns, [position - 1] * len(turns), logits)
             going_on = [(turn, token) for turn, token in chosen if turn.length > position]
+            if going_on and self._judge is not None and not sheet.drawn:
+                going_on = sheet.worth_going_on(going_on, position, self._judge)
             if not going_on:
                 break
             turns = [turn for turn, _ in going_on]

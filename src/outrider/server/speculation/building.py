@@ -50,9 +50,7 @@ def build(
         cost = profile_steps(target, most_rows=most_rows, clock=clock)
         adaptive = AdaptiveVerification(cost, k)
     return SpeculationParts(
-        drafter=resolved.drafting.build(
-            target, own, confident=resolved.enable_adaptive_verification
-        ),
+        drafter=resolved.drafting.build(target, own, judge=adaptive),
         verifier=resolved.verifier,
         k=k,
         k_by_batch_size=resolved.k_by_batch_size,

@@ -3,6 +3,7 @@
 import numpy as np
 import torch
 
+from outrider.engine.drafting.base import DraftJudge
 from outrider.engine.drafting.draft import Draft
 from outrider.engine.drafting.own_model.model import OwnModel, Turn
 from outrider.engine.drafting.sampling import DraftSampleMethod, draft_tokens, top_log_odds
@@ -34,6 +35,11 @@ class DraftSheet:
         if method == "probabilistic" and not all(t.sampling.parameters.greedy for t in turns):
             self._q = torch.zeros(batch, width, own.model.config.vocab_size)
 
+    @property
+    def drawn(self) -> bool:
+        """Whether any of the tokens are drawn from a q."""
+        return self._q is not None
+
     def choose(
         self, turns: list[Turn], positions: list[int], logits: torch.Tensor
     ) -> list[tuple[Turn, int]]:
@@ -58,6 +64,18 @@ class DraftSheet:
             q = drafted.q
             self._q[rows, positions] = _one_hot(drafted.tokens, logits) if q is None else q
         return list(zip(turns, tokens, strict=True))
+
+    def worth_going_on(
+        self, chosen: list[tuple[Turn, int]], position: int, judge: DraftJudge
+    ) -> list[tuple[Turn, int]]:
+        """Return those of `chosen` that the `judge` goes on with; each may get `position`."""
+        drafted = np.count_nonzero(self._tokens[:, :position] >= 0, axis=1)
+        most = drafted.copy()
+        for turn, _ in chosen:
+            most[turn.row] = turn.length
+        assert self._log_odds is not None, "a judge goes by them"
+        further = judge.going_on(self._log_odds[:, :position], drafted, most)
+        return [each for each in chosen if further[each[0].row]]
 
     def draft(self) -> Draft:
         """Return what was chosen, each sequence's up to the first position without a token."""

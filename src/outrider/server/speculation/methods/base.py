@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import ClassVar, Protocol, Self
 
-from outrider.engine.drafting.base import Drafter
+from outrider.engine.drafting.base import Drafter, DraftJudge
 from outrider.engine.drafting.own_model.model import OwnModel
 from outrider.engine.models.base import TargetModel
 from outrider.server.speculation.config import SpeculativeConfig
@@ -37,9 +37,10 @@ class DraftingMethod(Protocol):
         """Say in a few words how it drafts, K aside."""
 
     def build(
-        self, target: TargetModel, own: OwnModel | None, *, confident: bool = True
+        self, target: TargetModel, own: OwnModel | None, *, judge: DraftJudge | None = None
     ) -> Drafter:
         """Build the drafter; `own` is the model of `checkpoint`, None for a method without any.
 
-        It tells how sure it is of its drafts where it can and is to be `confident`.
+        With a `judge` it tells how sure it is of its tokens, where it can, and asks which drafts to
+        go on with, if it makes them token by token.
         """

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
-from outrider.engine.drafting.base import Drafter
+from outrider.engine.drafting.base import Drafter, DraftJudge
 from outrider.engine.drafting.draft_model import ModelDrafter
 from outrider.engine.drafting.own_model.model import OwnModel
 from outrider.engine.drafting.parallel_draft_model import ParallelModelDrafter
@@ -71,10 +71,12 @@ class DraftModelMethod:
         return ", ".join(parts)
 
     def build(
-        self, target: TargetModel, own: OwnModel | None, *, confident: bool = True
+        self, target: TargetModel, own: OwnModel | None, *, judge: DraftJudge | None = None
     ) -> Drafter:
         """Build the drafter on its loaded model."""
         del target
         assert own is not None, "the checkpoint was opened and loaded"
-        drafter = ParallelModelDrafter if self.parallel_drafting else ModelDrafter
-        return drafter(own, self.draft_sample_method, confident=confident)
+        if self.parallel_drafting:
+            confident = judge is not None
+            return ParallelModelDrafter(own, self.draft_sample_method, confident=confident)
+        return ModelDrafter(own, self.draft_sample_method, judge=judge)

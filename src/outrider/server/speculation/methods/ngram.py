@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Self
 
+from outrider.engine.drafting.base import DraftJudge
 from outrider.engine.drafting.ngram import NgramDrafter
 from outrider.engine.drafting.own_model.model import OwnModel
 from outrider.engine.models.base import TargetModel
@@ -59,10 +60,10 @@ class NgramMethod:
         return f"n-grams of {self.prompt_lookup_min} to {self.prompt_lookup_max} tokens"
 
     def build(
-        self, target: TargetModel, own: OwnModel | None = None, *, confident: bool = True
+        self, target: TargetModel, own: OwnModel | None = None, *, judge: DraftJudge | None = None
     ) -> NgramDrafter:
         """Build the drafter; the first one on a machine compiles it."""
-        del target, own, confident  # it reads only tokens, and counts on none more than on others
+        del target, own, judge  # it reads only tokens, and drafts them all at once
         return NgramDrafter(
             self.num_speculative_tokens, self.prompt_lookup_min, self.prompt_lookup_max
         )

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import ClassVar, Self
 
+from outrider.engine.drafting.base import DraftJudge
 from outrider.engine.drafting.lookup.suffix_settings import SuffixSettings
 from outrider.engine.drafting.own_model.model import OwnModel
 from outrider.engine.drafting.suffix import SuffixDrafter
@@ -46,8 +47,8 @@ class SuffixMethod:
         return f"a tree of {self.suffix.max_tree_depth} tokens' depth and {answers}"
 
     def build(
-        self, target: TargetModel, own: OwnModel | None = None, *, confident: bool = True
+        self, target: TargetModel, own: OwnModel | None = None, *, judge: DraftJudge | None = None
     ) -> SuffixDrafter:
         """Build the drafter; the first one on a machine compiles it."""
-        del target, own, confident  # it reads only tokens, and counts on none more than on others
+        del target, own, judge  # it reads only tokens, and drafts them all at once
         return SuffixDrafter(self.num_speculative_tokens, self.suffix)
