@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from outrider.engine.kernels.arguments import SPAN, Batch, Cache, Shared
-from outrider.engine.kernels.attention.base import CacheFormat, scratch_numbers
+from outrider.engine.kernels.attention.base import CacheFormat, most_scratch
 from outrider.engine.kernels.decoder import REGIONS_PER_LAYER, forward
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.memory import aligned_zeros
@@ -119,11 +119,10 @@ class FusedDecoder:
 
     def _scratch(self, batch: Batch) -> Array:
         """Each thread's room for the largest chunk; kept, and grown where a context asks for it."""
-        rows, tokens = np.diff(batch.chunks), batch.positions[batch.chunks[1:] - 1] + 1
-        size = self.config.head_dim
-        numbers = scratch_numbers(rows * self._limits.group, tokens, size).max()
+        group, size = self._limits.group, self.config.head_dim
+        numbers = most_scratch(batch.chunks, batch.positions, group, size)
         if self._shared.scratch.shape[1] < numbers:
-            grown = aligned_zeros((self._threads, _padded(int(numbers))), np.float32)
+            grown = aligned_zeros((self._threads, _padded(numbers)), np.float32)
             self._shared = self._shared._replace(scratch=grown)
         scratch: Array = self._shared.scratch
         return scratch

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from outrider.engine.compiling import compiled
 from outrider.engine.kernels.arguments import SPAN, Batch
 from outrider.engine.models.base import Rows
 
@@ -42,8 +43,12 @@ def batches(rows: Rows, limits: PassLimits) -> Iterator[tuple[Batch, slice]]:
         np.asarray(field, np.int64)
         for field in (rows.token_ids, rows.positions, rows.sequences, rows.wanted)
     )
-    tables = _dense(rows)
-    _check(token_ids, positions, sequences, tables, rows, limits)
+    tables, lengths = _dense(rows)
+    within = (limits.vocab_size, limits.max_length, limits.num_blocks)
+    assert _are_inside(token_ids, positions, sequences, tables, lengths, within), (
+        "a row outside the model or its cache"
+    )
+    assert _ascend(positions, sequences), "rows of a sequence that do not ascend"
     for start in range(0, len(token_ids), PASS_ROWS):
         part = slice(start, min(start + PASS_ROWS, len(token_ids)))
         first, last = np.searchsorted(wanted, (part.start, part.stop))
@@ -58,49 +63,67 @@ def batches(rows: Rows, limits: PassLimits) -> Iterator[tuple[Batch, slice]]:
         yield batch, slice(first, last)
 
 
-def _dense(rows: Rows) -> Array:
-    """The block tables side by side [S, longest]; what a shorter one lacks is block 0."""
-    longest = max(map(len, rows.block_tables), default=0)
-    tables = np.zeros((len(rows.block_tables), longest), np.int64)
+def _dense(rows: Rows) -> tuple[Array, Array]:
+    """The block tables side by side [S, longest], and the length of each.
+
+    What a shorter one lacks is block 0.
+    """
+    lengths = np.array([len(table) for table in rows.block_tables], np.int64)
+    tables = np.zeros((len(lengths), lengths.max(initial=0)), np.int64)
     for dense, table in zip(tables, rows.block_tables, strict=True):
         dense[: len(table)] = table
-    return tables
+    return tables, lengths
 
 
-def _check(
-    token_ids: Array,
-    positions: Array,
-    sequences: Array,
-    tables: Array,
-    rows: Rows,
-    limits: PassLimits,
-) -> None:
-    lengths = np.array([len(table) for table in rows.block_tables], np.int64)
-    outside = "a row outside the model or its cache"
-    for field, limit in (
-        (token_ids, limits.vocab_size),
-        (positions, limits.max_length),
-        (sequences, len(tables)),
-        (tables, limits.num_blocks),
-    ):
-        assert field.size > 0, outside
-        assert field.min() >= 0, outside
-        assert field.max() < limit, outside
-    assert (positions < lengths[sequences] * SPAN).all(), outside
-    same = np.diff(sequences) == 0
-    assert (np.diff(positions)[same] > 0).all(), "rows of a sequence that do not ascend"
+@compiled()
+def _are_inside(
+    token_ids: Any, positions: Any, sequences: Any, tables: Any, lengths: Any, limits: Any
+) -> Any:
+    """Whether there are rows, and all tokens, positions and blocks are the model's."""
+    vocab_size, max_length, num_blocks = limits
+    for r in range(len(token_ids)):
+        if not (0 <= token_ids[r] < vocab_size and 0 <= sequences[r] < len(tables)):
+            return False
+        if not 0 <= positions[r] < min(max_length, lengths[sequences[r]] * SPAN):
+            return False
+    for table in tables:
+        for block in table:
+            if not 0 <= block < num_blocks:
+                return False
+    return len(token_ids) > 0
+
+
+@compiled()
+def _ascend(positions: Any, sequences: Any) -> Any:
+    """Whether the rows of each sequence do, as far as they are adjacent."""
+    for r in range(1, len(positions)):
+        if sequences[r] == sequences[r - 1] and positions[r] <= positions[r - 1]:
+            return False
+    return True
 
 
 def _chunks(positions: Array, sequences: Array, limits: PassLimits) -> Array:
     """Where chunks of rows begin, and the number of rows; where they do changes no result."""
-    count = len(positions)
     wanted = -(-_CHUNKS_PER_THREAD * limits.threads // limits.kv_heads)
-    most = min(_CHUNK_ROWS, -(-count // wanted))
-    changes = np.flatnonzero(np.diff(sequences)) + 1
-    starts = []
-    for start, end in zip((0, *changes), (*changes, count), strict=True):
-        tokens = int(positions[end - 1]) + SPAN
-        size = max(1, min(most, _CHUNK_SCORES // (limits.group * tokens)))
-        parts = -(-(end - start) // size)
-        starts += [start + (end - start) * part // parts for part in range(parts)]
-    return np.array([*starts, count], np.int64)
+    most = min(_CHUNK_ROWS, -(-len(positions) // wanted))
+    starts = np.empty(len(positions) + 1, np.int64)
+    return starts[: _fill_chunks(positions, sequences, most, limits.group, starts)]
+
+
+@compiled()
+def _fill_chunks(positions: Any, sequences: Any, most: int, group: int, starts: Any) -> Any:
+    """Fills in where chunks of up to `most` rows begin, and their end; returns how many that is."""
+    count, found, start = len(positions), 0, 0
+    while start < count:
+        end = start + 1
+        while end < count and sequences[end] == sequences[start]:
+            end += 1
+        tokens = positions[end - 1] + SPAN
+        size = max(1, min(most, _CHUNK_SCORES // (group * tokens)))
+        parts = (end - start + size - 1) // size
+        for part in range(parts):
+            starts[found] = start + (end - start) * part // parts
+            found += 1
+        start = end
+    starts[found] = count
+    return found + 1

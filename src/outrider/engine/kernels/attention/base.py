@@ -26,25 +26,37 @@ class CacheFormat(Protocol):
         ...
 
 
-def scratch_numbers(queries: Any, tokens: Any, size: int) -> Any:
+@compiled()
+def most_scratch(chunks: Any, positions: Any, group: int, size: int) -> Any:
+    """How many float32 of scratch the largest of `chunks` [C + 1] takes, see `Batch`.
+
+    Rows at `positions` [R] have `group` queries each for one head of `size` numbers.
+    """
+    most = 0
+    for c in range(len(chunks) - 1):
+        queries = (chunks[c + 1] - chunks[c]) * group
+        most = max(most, scratch_numbers(queries, positions[chunks[c + 1] - 1] + 1, size))
+    return most
+
+
+@compiled(inline=True)
+def scratch_numbers(queries: int, tokens: int, size: int) -> Any:
     """How many float32 of scratch `queries` heads of `size` take that see `tokens` cached ones.
 
-    Whole numbers or arrays of them, one number for each chunk. Enough for every format.
+    Enough for every format.
     """
     whole = size + -size % PANEL
     # One block more than the tokens fill: they may begin anywhere in a block.
-    return queries * (2 * _score_line(tokens // SPAN + 2) + 3 * whole)
+    return queries * (2 * score_line(tokens // SPAN + 2) + 3 * whole)
 
 
-def _score_line(blocks: Any) -> Any:
+@compiled(inline=True)
+def score_line(blocks: int) -> Any:
     """How many numbers apart the scores of two queries are that see so many blocks.
 
     Not a power of two, at which all rows would take the same few places of a cache.
     """
     return blocks * SPAN + PANEL
-
-
-score_line = compiled(inline=True)(_score_line)
 
 
 @compiled()
