@@ -110,8 +110,11 @@ def test_a_row_is_the_same_bits_alone_and_among_others() -> None:
 
 
 def test_rows_without_any_choice_or_without_numbers_are_found() -> None:
-    rows = [[0.0, -math.inf], [-math.inf, -math.inf], [math.nan, 0.0], [math.inf, 0.0]]
-    assert unusable_rows(torch.tensor(rows)).tolist() == [False, True, True, True]
+    rows = [[0.0, -math.inf], [-math.inf, -math.inf], [0.0, math.nan], [math.inf, 0.0]]
+    for dtype in (torch.float32, torch.float64):
+        logits = torch.tensor(rows, dtype=dtype)
+        assert unusable_rows(logits).tolist() == [False, True, True, True]
+        assert unusable_rows(logits, greedy_tokens(logits)).tolist() == [False, True, True, True]
 
 
 def test_a_broken_row_does_not_look_sound_after_truncation() -> None:

@@ -43,14 +43,9 @@ class AdaptiveVerification:
         self._length = DraftLength(k)
         self._no_budget = Budget.nothing(0, k)
         # Compiles, before there is a request to wait for it.
-        best_budget(
-            np.zeros((1, k)),
-            np.zeros(1, np.int64),
-            plain_rows=1,
-            sampling=1,
-            spent_s=0.0,
-            cost=cost,
-        )
+        unsure, nothing = np.zeros((1, k)), np.zeros(1, np.int64)
+        best_budget(unsure, nothing, plain_rows=1, sampling=1, spent_s=0.0, cost=cost)
+        best_plan(unsure, nothing, nothing, plain_rows=1, rate=1.0, token_s=0.0, cost=cost)
 
     @property
     def cost(self) -> CostCurve:

@@ -34,16 +34,20 @@ class Drafted(NamedTuple):
 
 
 def draft_tokens(
-    logits: torch.Tensor, sampling: Sequence[Sampling], method: DraftSampleMethod = "greedy"
+    logits: torch.Tensor,
+    sampling: Sequence[Sampling],
+    method: DraftSampleMethod = "greedy",
+    *,
+    greedy: torch.Tensor | None = None,
 ) -> Drafted:
-    """Choose a token for each row of the drafter's `logits` [B, V].
+    """Choose a token for each row of the drafter's `logits` [B, V], whose `greedy` may be known.
 
     "greedy" takes the argmax. "probabilistic" draws at the sequence's temperature, without top-k,
     top-p and min-p, one uniform from the generator of each sequence above temperature 0; a greedy
     sequence gets the argmax, and a one-hot q if others in the batch have one. The verifier's
     numbers come after it from the same generator, so the two are independent.
     """
-    best = greedy_tokens(logits)
+    best = greedy_tokens(logits) if greedy is None else greedy
     random = [row for row, each in enumerate(sampling) if not each.parameters.greedy]
     if method == "greedy" or not random:
         return Drafted(best, None, best)

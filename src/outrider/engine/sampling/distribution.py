@@ -71,16 +71,21 @@ def draw(weights: torch.Tensor, u: torch.Tensor) -> torch.Tensor:
     return torch.searchsorted(cumulative, target, right=True).squeeze(-1)
 
 
-def unusable_rows(logits: torch.Tensor) -> torch.Tensor:
+def unusable_rows(logits: torch.Tensor, greedy: torch.Tensor | None = None) -> torch.Tensor:
     """Return bool [R], the rows of `logits` [R, V] that no token can be chosen from.
 
     They hold a NaN or plus infinity, from a broken model, or minus infinity throughout, where
-    what a request forbids leaves nothing.
+    what a request forbids leaves nothing. Where their `greedy` tokens [R] are known, the logits of
+    these tell it: a NaN is the greatest of a row.
     """
     if logits.device.type == "cpu" and logits.dtype == torch.float32:
         # In a step of one request 0.6 of the time of torch's two operators.
-        return torch.from_numpy(~np.isfinite(logits.numpy().max(axis=-1)))
-    return ~logits.amax(dim=-1).isfinite()
+        rows = logits.numpy()
+        known = None if greedy is None else (np.arange(len(rows)), greedy.numpy())
+        return torch.from_numpy(~np.isfinite(rows.max(axis=-1) if known is None else rows[known]))
+    if greedy is None:
+        return ~logits.amax(dim=-1).isfinite()
+    return ~logits.gather(-1, greedy.unsqueeze(-1)).squeeze(-1).isfinite()
 
 
 def _column(values: Sequence[float], device: torch.device) -> torch.Tensor:

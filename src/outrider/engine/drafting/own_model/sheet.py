@@ -7,7 +7,7 @@ from outrider.engine.drafting.base import DraftJudge
 from outrider.engine.drafting.draft import Draft
 from outrider.engine.drafting.own_model.model import OwnModel, Turn
 from outrider.engine.drafting.sampling import DraftSampleMethod, draft_tokens, top_log_odds
-from outrider.engine.sampling import unusable_rows
+from outrider.engine.sampling import greedy_tokens, unusable_rows
 
 
 class DraftSheet:
@@ -47,14 +47,15 @@ class DraftSheet:
 
         Return what was chosen: a draft ends where the logits of a broken model let nothing be.
         """
-        broken = unusable_rows(logits)
+        greedy = greedy_tokens(logits)
+        broken = unusable_rows(logits, greedy)
         if broken.any():
             kept = (~broken).nonzero().squeeze(-1).tolist()
             turns, positions = [turns[i] for i in kept], [positions[i] for i in kept]
-            logits = logits[kept]
+            logits, greedy = logits[kept], greedy[kept]
         rows = [turn.row for turn in turns]
         sampling = [turn.sampling for turn in turns]
-        drafted = draft_tokens(logits, sampling, self._method)
+        drafted = draft_tokens(logits, sampling, self._method, greedy=greedy)
         tokens = self._own.in_target(drafted.tokens)
         self._tokens[rows, positions] = tokens
         if self._log_odds is not None:
