@@ -7,7 +7,9 @@ and the time to the first token of a long prompt beside transformers.
 
 import argparse
 import math
+import statistics
 import time
+from collections.abc import Mapping
 from collections.abc import Sequence as Sequence_
 from dataclasses import dataclass
 from functools import partial
@@ -35,6 +37,7 @@ from outrider.server.speculation.opened_draft import ModelToPair
 
 from .decoding import pretrained
 from .drafters import MakeDrafter, draft_model, ngram
+from .passes import Pass, TimedModel, TypicalPasses
 from .rounds import (
     FEWEST_ROUNDS,
     Spread,
@@ -45,7 +48,7 @@ from .rounds import (
     paired,
     paired_ratio,
 )
-from .streams import Arm, TimedModel
+from .streams import DRAFT, TARGET, Arm
 from .tables import Table, spread_text
 
 MOST_STREAMS = 16
@@ -56,8 +59,6 @@ PROMPTS_PER_STREAM = 3
 MIN_PROMPTS = 8
 """The least number of prompts in one measurement."""
 PROMPT_TOKENS = 1_000
-EXACT_REPEATS = 40
-"""How often each size of step is timed for the figures by the rows."""
 LONGEST = 1_024
 
 
@@ -81,67 +82,79 @@ class Options:
 
 
 def measure_streams(
-    model: TargetModel,
+    model: TimedModel,
     make_drafter: MakeDrafter,
     prompts: Sequence_[PromptRecord],
-    cost: CostCurve,
     at_start: CostCurve,
     options: Options,
 ) -> Table:
     """Serve the same prompts in every way, in turn, at each number of streams.
 
-    By the rows, steps cost what `cost` says; adaptive verification begins with what a server knows
-    `at_start`.
+    Adaptive verification begins with what a server knows `at_start`.
     """
     rows: list[tuple[str, ...]] = []
     for streams in options.streams:
         count = max(PROMPTS_PER_STREAM * streams, MIN_PROMPTS)
         served = tuple(islice(cycle(prompts), count))
-        timed = TimedModel(model, cost)
-        arms = {NO_SPECULATION: Arm(timed, make_drafter, 0)}
-        arms |= {f"K = {k}": Arm(timed, make_drafter, k) for k in options.fixed_k}
+        arms = {NO_SPECULATION: Arm(model, make_drafter, 0)}
+        arms |= {f"K = {k}": Arm(model, make_drafter, k) for k in options.fixed_k}
         choosing = AdaptiveVerification(at_start, ADAPTIVE_K)
-        arms[ADAPTIVE] = Arm(timed, make_drafter, ADAPTIVE_K, choosing)
+        arms[ADAPTIVE] = Arm(model, make_drafter, ADAPTIVE_K, choosing)
         interleaved(
             {name: Variant(partial(arm.measure, served, streams)) for name, arm in arms.items()},
             rounds=options.rounds,
             budget_s=math.inf,
         )
-        rows += [
-            (str(streams), name, *_figures(arm, arms[NO_SPECULATION], arms[ADAPTIVE]))
-            for name, arm in arms.items()
-        ]
+        rows += [(str(streams), name, *figures) for name, figures in _figures(arms).items()]
     note = (
         f"Greedy; {PROMPTS_PER_STREAM} of the bundled prompts for each stream, at least"
         f" {MIN_PROMPTS}, the next begins as one ends; {options.drafter}. Output tokens per second"
         " of all streams together, over the steps of that many streams that read no prompt; median"
-        f" (min–max) of {options.rounds} rounds, the ratio paired by round. By the rows:"
-        " the same ratio if every step cost what the profile of this machine says of its number of"
-        " rows, without the noise of the clock. Adaptive: its tokens/s against this arm's,"
-        " the median of the rounds and its 95 % bootstrap interval. Choice: the share of the time"
-        " that verification takes, whatever reads all logits included; rest: drafting, scheduling"
-        " and recording. Same tokens: as without speculation, in the last round."
+        f" (min–max) of {options.rounds} rounds, the ratio paired by round. Adaptive: its tokens/s"
+        " against this arm's, the median of the rounds and its 95 % bootstrap interval. By the"
+        " passes: the same two if each pass of the target and of a draft model had taken the median"
+        " of all passes of its size at that number of streams, without what the clock adds to one"
+        " arm or another; whatever is no pass keeps its measured share. Choice: the share of the"
+        " time that verification takes, whatever reads all logits included; rest: drafting,"
+        " scheduling and recording. Same tokens: as without speculation, in the last round."
     )
     header = (
-        *("streams", "arm", "tokens/s", "against none", "by the rows", "adaptive"),
-        *("choice", "rest", "same tokens"),
+        *("streams", "arm", "tokens/s", "against none", "adaptive"),
+        *("by the passes: against none", "adaptive", "choice", "rest", "same tokens"),
     )
     return Table("Several streams at once", note, header, tuple(rows))
 
 
-def _figures(arm: Arm, plain: Arm, adaptive: Arm) -> tuple[str, ...]:
-    """What the table says of one arm; the first round is warm-up."""
-    shares = (Spread.of(share[1:]).median for share in (arm.verification, arm.rest))
-    return (
-        spread_text(Spread.of(arm.rates[1:]), 1),
-        spread_text(paired_ratio(arm.rates[1:], plain.rates[1:]), 2),
-        spread_text(paired_ratio(arm.expected_rates[1:], plain.expected_rates[1:]), 2),
-        "–"
-        if arm is adaptive
-        else spread_text(median_interval(paired(adaptive.rates[1:], arm.rates[1:])), 3),
-        *(f"{100 * share:.1f} %" for share in shares),
-        "yes" if arm.outputs == plain.outputs else "no",
+def _figures(arms: Mapping[str, Arm]) -> dict[str, tuple[str, ...]]:
+    """What the table says of each arm; the first round is warm-up."""
+    rounds = {name: arm.rounds[1:] for name, arm in arms.items()}
+    typical = TypicalPasses.of(
+        each for of_arm in rounds.values() for one in of_arm for each in one.passes
     )
+    clock = {name: [one.rate for one in of_arm] for name, of_arm in rounds.items()}
+    passes = {
+        name: [one.typical_rate(typical) for one in of_arm] for name, of_arm in rounds.items()
+    }
+
+    def ratios(rates: Mapping[str, list[float]], name: str) -> tuple[str, str]:
+        """Of this arm to none, and of adaptive verification to it."""
+        gained = paired(rates[ADAPTIVE], rates[name])
+        return (
+            spread_text(paired_ratio(rates[name], rates[NO_SPECULATION]), 2),
+            "–" if name == ADAPTIVE else spread_text(median_interval(gained), 3),
+        )
+
+    return {
+        name: (
+            spread_text(Spread.of(clock[name]), 1),
+            *ratios(clock, name),
+            *ratios(passes, name),
+            f"{100 * statistics.median(one.verifying for one in of_arm):.1f} %",
+            f"{100 * statistics.median(one.rest for one in of_arm):.1f} %",
+            "yes" if arms[name].outputs == arms[NO_SPECULATION].outputs else "no",
+        )
+        for name, of_arm in rounds.items()
+    }
 
 
 def measure_first_token(path: Path, model: TargetModel, *, threads: int, rounds: int) -> Table:
@@ -197,20 +210,25 @@ def main() -> None:
     settings = ModelSettings(backend="fused", dtype=options.dtype, threads=threads)
     settings = settings.with_room(LONGEST, MOST_STREAMS)
     model = load_model(files.path, settings)
+    passes: list[Pass] = []
     make_drafter: MakeDrafter = ngram
     if options.draft is not None:
-        side = ModelToPair("smollm2-135m", files.path, tokenizer)
-        make_drafter = draft_model(options.draft, model, side, settings, say=progress.print)
+        make_drafter = draft_model(
+            options.draft,
+            model,
+            ModelToPair("smollm2-135m", files.path, tokenizer),
+            settings,
+            say=progress.print,
+            watched=lambda draft: TimedModel(draft, DRAFT, passes),
+        )
     progress.print("profiling steps")
-    profile = partial(
-        profile_steps, model, most_rows=MOST_STREAMS * (ADAPTIVE_K + 1), clock=time.perf_counter
-    )
-    at_start = profile()
-    cost = profile(repeats=EXACT_REPEATS)
+    most_rows = MOST_STREAMS * (ADAPTIVE_K + 1)
+    at_start = profile_steps(model, most_rows=most_rows, clock=time.perf_counter)
     print(f"{options.dtype}, {threads} threads; other processes had {busy:.0f}% at the start.\n")
 
     progress.print("streams")
-    streams = measure_streams(model, make_drafter, prompts, cost, at_start, options)
+    timed = TimedModel(model, TARGET, passes)
+    streams = measure_streams(timed, make_drafter, prompts, at_start, options)
     streams.tell(as_markdown=options.markdown)
     if options.first_token_rounds:
         progress.print("first token")

@@ -40,15 +40,18 @@ def draft_model(
     settings: ModelSettings,
     *,
     say: Callable[[str], None],
+    watched: Callable[[TargetModel], TargetModel],
 ) -> MakeDrafter:
     """Load the draft model called `name` once; every drafter that is made has it to itself in turn.
 
     Prompts are read anew each time. `side` is the target's, `settings` are how it was loaded.
+    Drafters run what `watched` makes of the model.
     """
     config = SpeculativeConfig(method="draft_model", model=name, num_speculative_tokens=1)
     opened = open_draft(resolve(config, TargetFacts(side.name)), side, cache_directory(), say=say)
     assert opened is not None, "the method has a checkpoint"
     own = opened.load(settings, target, max_rows=MOST_ROWS, prefix_caching=False)
+    own.model = watched(own.model)
 
     def make(k: int, *, judge: DraftJudge | None) -> Drafter:
         del k  # each step asks for as much as it wants

@@ -7,12 +7,9 @@ from dataclasses import dataclass, field
 from typing import ParamSpec, TypeVar
 from unittest.mock import patch
 
-import numpy as np
 import torch
-from numpy.typing import NDArray
 
 from outrider.engine import loop
-from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.adaptive.verification import AdaptiveVerification
 from outrider.engine.caching.cache import BlockCache
 from outrider.engine.drafting.base import Drafter
@@ -20,7 +17,6 @@ from outrider.engine.drafting.draft import Draft
 from outrider.engine.drafting.none import NoDrafter
 from outrider.engine.engine import Engine
 from outrider.engine.loop import StepLoop
-from outrider.engine.models.base import Rows, TargetModel
 from outrider.engine.recorder import StepRecorder
 from outrider.engine.sampling import Sampling, SamplingParameters
 from outrider.engine.scheduling.limits import Limits
@@ -32,32 +28,12 @@ from outrider.engine.verification.standard import StandardVerifier
 from outrider.records.prompt import PromptRecord
 
 from .drafters import MakeDrafter
+from .passes import Pass, TimedModel, TypicalPasses
+
+TARGET, DRAFT = "target", "draft"
 
 Given = ParamSpec("Given")
 Result = TypeVar("Result")
-
-
-@dataclass
-class TimedModel:
-    """A target that adds up the seconds of its forward passes, real ones and those of `cost`."""
-
-    target: TargetModel
-    cost: CostCurve
-    seconds: float = 0.0
-    expected_s: float = 0.0
-
-    def __post_init__(self) -> None:
-        self.config = self.target.config
-        self.num_blocks, self.max_length = self.target.num_blocks, self.target.max_length
-        self.logit_tolerance = self.target.logit_tolerance
-
-    def forward(self, rows: Rows) -> torch.Tensor:
-        """See `TargetModel.forward`."""
-        start = time.perf_counter()
-        logits = self.target.forward(rows)
-        self.seconds += time.perf_counter() - start
-        self.expected_s += self.cost.step_s(len(rows.token_ids))
-        return logits
 
 
 @dataclass
@@ -86,23 +62,49 @@ class TimedVerifier:
         return result
 
 
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What the steps that count gave in one round."""
+
+    tokens: int
+    step_s: float
+    verifying_s: float
+    passes: tuple[Pass, ...]
+
+    @property
+    def rate(self) -> float:
+        """Tokens per second, by the clock."""
+        return self.tokens / self.step_s
+
+    def typical_rate(self, typical: TypicalPasses) -> float:
+        """Tokens per second if each pass had been typical and the rest had kept its share."""
+        passes_s = sum(each.seconds for each in self.passes)
+        return self.tokens / (typical.total_s(self.passes) * self.step_s / passes_s)
+
+    @property
+    def verifying(self) -> float:
+        """The share of the time that verification took, whatever reads all logits included."""
+        return self.verifying_s / self.step_s
+
+    @property
+    def rest(self) -> float:
+        """The share that was neither verification's nor the target's."""
+        target_s = sum(each.seconds for each in self.passes if each.model == TARGET)
+        return 1 - self.verifying - target_s / self.step_s
+
+
 @dataclass
 class Arm:
-    """One way to serve, and what each round gave.
+    """One way to serve, and what each round gave, the first of which is warm-up.
 
-    That is tokens per second by the clock and by the rows, and the shares of the time that were
-    verification's, and neither its nor the target's. `adaptive` goes on learning from round to
-    round; `outputs` are those of the last.
+    `adaptive` goes on learning from round to round. `outputs` are those of the last.
     """
 
     model: TimedModel
     make_drafter: MakeDrafter
     k: int
     adaptive: AdaptiveVerification | None = None
-    rates: list[float] = field(default_factory=list)
-    expected_rates: list[float] = field(default_factory=list)
-    verification: list[float] = field(default_factory=list)
-    rest: list[float] = field(default_factory=list)
+    rounds: list[Round] = field(default_factory=list)
     verifier: TimedVerifier = field(default_factory=TimedVerifier)
     outputs: list[list[int]] = field(default_factory=list)
 
@@ -123,28 +125,22 @@ class Arm:
         ]
         for sequence in sequences:
             engine.add(sequence)
-        counted, tokens = np.zeros(4), 0
+        seen, passes = self.model.seen, list[Pass]()
+        tokens, step_s, verifying_s = 0, 0.0, 0.0
         with patch.object(loop, "take_out_broken_rows", self.verifier.take_out_broken_rows):
             while engine.busy:
                 counts = _all_decode(engine.scheduler, streams)
-                before = self._seconds()
+                seen.clear()
+                self.verifier.seconds = 0.0
+                start = time.perf_counter()
                 updates = engine.step()
                 if counts:
-                    counted += self._seconds() - before
+                    step_s += time.perf_counter() - start
+                    verifying_s += self.verifier.seconds
+                    passes += seen
                     tokens += sum(update.tokens for update in updates)
-        step_s, target_s, expected_s, verifying_s = counted
         self.outputs = [sequence.output_token_ids.tolist() for sequence in sequences]
-        self.rates.append(tokens / step_s)
-        self.expected_rates.append(tokens / expected_s)
-        self.verification.append(verifying_s / step_s)
-        self.rest.append(1 - (target_s + verifying_s) / step_s)
-
-    def _seconds(self) -> NDArray[np.float64]:
-        """The time now; what the target and its rows took so far, and what verification did."""
-        model = self.model
-        return np.array(
-            [time.perf_counter(), model.seconds, model.expected_s, self.verifier.seconds]
-        )
+        self.rounds.append(Round(tokens, step_s, verifying_s, tuple(passes)))
 
     def _drafter(self) -> Drafter:
         if self.k == 0:
