@@ -136,3 +136,12 @@ def test_a_large_batch_brings_a_refit_sooner_and_every_one_takes_longer() -> Non
         if estimator.refits > refits:
             refitted_at.append(number)
     assert refitted_at == [5, 15, 30]
+
+
+def test_what_may_follow_is_expected_to_be_as_sure_as_the_last_token() -> None:
+    learned = observed([[3.0, 1.0, 0.5]] * 3, [3, 3, 2], [3, 1, 0]).refitted()
+    assert len(set(learned.intercepts.tolist())) > 1
+    known = np.array([[2.0, -1.0], [0.5, np.nan]])
+    padded = np.array([[2.0, -1.0, -1.0], [0.5, np.nan, np.nan]])
+    np.testing.assert_allclose(learned.expected(known), learned.confidence(padded))
+    np.testing.assert_allclose(learned.expected(padded), learned.confidence(padded))

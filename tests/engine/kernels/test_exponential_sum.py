@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from outrider.engine.kernels.exponential_sum import weight_of_others
+from outrider.engine.kernels.exponential_sum import top_log_odds, weight_of_others
 
 
 @pytest.mark.parametrize("count", [1, 5, 16, 31, 1_000, 49_152])
@@ -32,3 +32,28 @@ def test_what_is_impossible_weighs_nothing_and_what_is_no_number_shows() -> None
     assert weight_of_others(logits, 2, 1.0) == pytest.approx(np.exp(-1.0), rel=1e-6)
     logits[7] = np.nan
     assert np.isnan(weight_of_others(logits, 2, 1.0))
+
+
+@pytest.mark.parametrize("padding", [0, 7])
+def test_log_odds_of_all_rows_are_those_of_each(padding: int) -> None:
+    padded = np.random.default_rng(1).normal(0, 4, (3, 40 + padding)).astype(np.float32)
+    logits = padded[:, :40]
+    tops, temperatures = logits.argmax(axis=1), np.array([0.5, 1.0, 2.0])
+    expected = [
+        -np.log(weight_of_others(np.ascontiguousarray(row), top, temperature))
+        for row, top, temperature in zip(logits, tops, temperatures, strict=True)
+    ]
+    assert top_log_odds(logits, tops, temperatures, 40.0).tolist() == pytest.approx(expected)
+
+
+def test_log_odds_have_bounds_but_what_is_no_number_stays_none() -> None:
+    logits = np.zeros((3, 20), np.float32)
+    logits[0, 4] = 90.0
+    logits[1] = -np.inf
+    logits[1, 4] = 0.0
+    logits[2, 9] = np.nan
+    found = top_log_odds(logits, np.array([4, 4, 4]), np.ones(3), 30.0)
+    assert found[:2].tolist() == [30.0, 30.0]
+    assert np.isnan(found[2])
+    sure_of_another = np.array([[0.0, 90.0]], np.float32)
+    assert top_log_odds(sure_of_another, np.array([0]), np.ones(1), 30.0).tolist() == [-30.0]

@@ -12,11 +12,14 @@ since the last. Values are those of vLLM's estimator (0.33.0), but for
 """
 
 from dataclasses import dataclass
-from typing import NamedTuple, Self
+from math import exp
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit
+
+from outrider.engine.compiling import compiled
 
 FIRST_SLOPE = 0.5
 FIRST_INTERCEPT = -0.2
@@ -86,6 +89,16 @@ class AcceptanceEstimator:
         c: NDArray[np.float64] = expit(self.slope * log_odds + self.intercepts[: log_odds.shape[1]])
         return c
 
+    def expected(self, log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Return c [B, K] of drafts of j tokens, of `log_odds` [B, j], and of what may follow them.
+
+        A token that is not drafted yet is expected to be as sure as the last one that is.
+        """
+        c: NDArray[np.float64] = _expected(
+            np.ascontiguousarray(log_odds), self.slope, self.intercepts
+        )
+        return c
+
     def observed(
         self,
         log_odds: NDArray[np.float64],
@@ -147,6 +160,17 @@ class AcceptanceEstimator:
         if slope < 0 or not np.isfinite([slope, *intercepts]).all():
             slope, intercepts = self.slope, self.intercepts
         return type(self)(slope, intercepts, refits=self.refits + 1)
+
+
+@compiled()
+def _expected(log_odds: Any, slope: float, intercepts: Any) -> Any:
+    batch, known = log_odds.shape
+    c = np.empty((batch, len(intercepts)))
+    for b in range(batch):
+        for j in range(len(intercepts)):
+            f = log_odds[b, min(j, known - 1)]
+            c[b, j] = 1 / (1 + exp(-(slope * f + intercepts[j])))
+    return c
 
 
 def newton_step(sums: Sums) -> tuple[float, NDArray[np.float64]]:

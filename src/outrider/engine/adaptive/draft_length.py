@@ -72,7 +72,7 @@ class DraftLength:
     @property
     def token_s(self) -> float:
         """What it takes to draft one token more."""
-        return self._cost.seconds(1) - self._cost.seconds(0)
+        return max(self._cost.token_s, 0.0)
 
     def choose(self, most: int) -> int:
         """Return how many tokens to draft in the step that begins, in which `most` can be used.

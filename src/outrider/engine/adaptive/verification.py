@@ -45,7 +45,8 @@ class AdaptiveVerification:
         # Compiles, before there is a request to wait for it.
         unsure, nothing = np.zeros((1, k)), np.zeros(1, np.int64)
         best_budget(unsure, nothing, plain_rows=1, sampling=1, spent_s=0.0, cost=cost)
-        best_plan(unsure, nothing, nothing, plain_rows=1, rate=1.0, token_s=0.0, cost=cost)
+        expected = self._estimator.expected(unsure)
+        best_plan(expected, nothing, nothing, plain_rows=1, rate=1.0, token_s=0.0, cost=cost)
 
     @property
     def cost(self) -> CostCurve:
@@ -76,24 +77,23 @@ class AdaptiveVerification:
         drafted: NDArray[np.int64],
         most: NDArray[np.int64],
     ) -> NDArray[np.bool_]:
-        """See `DraftJudge`. The next token is expected to be as sure as the last.
+        """See `DraftJudge`.
 
-        Where that pays for none, the share for exploring pays for one from time to time.
+        Where no draft pays, the share for exploring pays for one from time to time.
         """
-        expected = np.broadcast_to(log_odds[:, -1:], (len(drafted), self._k - log_odds.shape[1]))
-        plain_s = self.cost.step_s(self._plain_rows)
+        cost, token_s = self.cost, self._length.token_s
         planned = best_plan(
-            self._estimator.confidence(np.hstack([log_odds, expected])),
+            self._estimator.expected(log_odds),
             drafted,
             most,
             plain_rows=self._plain_rows,
-            rate=self._length.best_rate * len(drafted) / plain_s,
-            token_s=self._length.token_s,
-            cost=self.cost,
+            rate=self._length.best_rate * len(drafted) / cost.step_s(self._plain_rows),
+            token_s=token_s,
+            cost=cost,
         )
         further: NDArray[np.bool_] = planned > drafted
-        if not further.any() and self._length.token_s <= self._saved_s:
-            self._saved_s -= self._length.token_s
+        if token_s <= self._saved_s and not further.any():
+            self._saved_s -= token_s
             self._explorations += 1
             able = np.flatnonzero(most > drafted)
             further[able[self._explorations % len(able)]] = True

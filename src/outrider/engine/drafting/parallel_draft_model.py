@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from outrider.engine.drafting.draft import Draft
 from outrider.engine.drafting.own_model.model import OwnModel
 from outrider.engine.drafting.own_model.sheet import DraftSheet
-from outrider.engine.drafting.sampling import DraftSampleMethod
+from outrider.engine.drafting.sampling import DraftSampleMethod, compile_log_odds
 from outrider.engine.sequence import Sequence
 from outrider.engine.verification.base import Verdict
 
@@ -32,6 +32,8 @@ class ParallelModelDrafter:
         self.own = own
         self._method: DraftSampleMethod = method
         self._confident = confident
+        if confident:
+            compile_log_odds()
 
     def propose(self, batch: list[Sequence], limit: NDArray[np.int64]) -> Draft:
         """Draft for each sequence at most `limit` tokens."""

@@ -5,14 +5,13 @@ none: it is a point mass, whatever the softmax said of it.
 """
 
 from collections.abc import Sequence
-from math import log
 from typing import Literal, NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from outrider.engine.kernels.exponential_sum import weight_of_others
+from outrider.engine.kernels import exponential_sum
 from outrider.engine.sampling import Sampling, draw, greedy_tokens, probabilities
 
 LARGEST_LOG_ODDS = 40.0
@@ -63,6 +62,12 @@ def draft_tokens(
     return Drafted(tokens, q, best)
 
 
+def compile_log_odds() -> None:
+    """Compile what `top_log_odds` needs, before there is a request to wait for it."""
+    for logits in (torch.zeros(2, 32), torch.zeros(2, 33)[:, :32]):  # with and without padding
+        exponential_sum.top_log_odds(logits.numpy(), np.zeros(2, np.int64), np.ones(2), 1.0)
+
+
 def top_log_odds(
     logits: torch.Tensor, likeliest: torch.Tensor, sampling: Sequence[Sampling]
 ) -> NDArray[np.float64]:
@@ -71,21 +76,18 @@ def top_log_odds(
     At the sequence's temperature, 1 where it is greedy, and within `LARGEST_LOG_ODDS` of 0. It is
     known before a token is drawn, so drafts may be cut by it.
     """
-    temperatures = [each.parameters.temperature or 1.0 for each in sampling]
+    temperatures = np.array([each.parameters.temperature or 1.0 for each in sampling])
     if logits.device.type == "cpu" and logits.dtype == torch.float32:
         # On a row of 49,152 a ninth of the time of torch's operators.
-        rows = zip(logits.numpy(), likeliest.tolist(), temperatures, strict=True)
-        return np.array([_row_log_odds(*row) for row in rows])
-    scaled = logits.float() / torch.tensor(temperatures, device=logits.device).unsqueeze(-1)
+        found: NDArray[np.float64] = exponential_sum.top_log_odds(
+            logits.numpy(), likeliest.numpy(), temperatures, LARGEST_LOG_ODDS
+        )
+        return found
+    divisors = torch.from_numpy(temperatures).to(logits.device, torch.float32)
+    scaled = logits.float() / divisors.unsqueeze(-1)
     places = likeliest.unsqueeze(-1)
     others = scaled.scatter(-1, places, -torch.inf).logsumexp(dim=-1)
     odds = (scaled.gather(-1, places).squeeze(-1) - others).clamp(
         -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS
     )
     return odds.double().cpu().numpy()
-
-
-def _row_log_odds(logits: NDArray[np.float32], likeliest: int, temperature: float) -> float:
-    others = weight_of_others(logits, likeliest, temperature)
-    odds = -log(others) if others else LARGEST_LOG_ODDS
-    return max(min(odds, LARGEST_LOG_ODDS), -LARGEST_LOG_ODDS)  # NaN stays NaN

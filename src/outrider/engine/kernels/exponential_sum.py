@@ -1,6 +1,6 @@
 """How much a vocabulary's other tokens weigh beside the likeliest, in one pass over the logits."""
 
-from math import exp
+from math import exp, log
 from typing import Any
 
 import numpy as np
@@ -31,6 +31,24 @@ def weight_of_others(logits: Any, best: Any, temperature: Any) -> Any:
         total += exp((logits[i] - top) * scale)
     logits[best] = top
     return total
+
+
+@compiled()
+def top_log_odds(logits: Any, tops: Any, temperatures: Any, most: Any) -> Any:
+    """The log-odds float64 [R] of the tokens `tops` [R], each the likeliest of its row of `logits`.
+
+    `logits` is float32 [R, V], contiguous along V; `temperatures` [R] are above 0. No log-odds are
+    further from 0 than `most`.
+    """
+    found = np.empty(len(tops))
+    for r in range(len(tops)):
+        others = weight_of_others(logits[r], tops[r], temperatures[r])
+        found[r] = -log(others) if others != 0 else most
+        if found[r] > most:
+            found[r] = most
+        elif found[r] < -most:
+            found[r] = -most
+    return found
 
 
 @intrinsic

@@ -70,7 +70,7 @@ class DraftSheet:
         self, chosen: list[tuple[Turn, int]], position: int, judge: DraftJudge
     ) -> list[tuple[Turn, int]]:
         """Return those of `chosen` that the `judge` goes on with; each may get `position`."""
-        drafted = np.count_nonzero(self._tokens[:, :position] >= 0, axis=1)
+        drafted = (self._tokens[:, :position] >= 0).sum(axis=1)
         most = drafted.copy()
         for turn, _ in chosen:
             most[turn.row] = turn.length
