@@ -37,6 +37,7 @@ from outrider.server.speculation.opened_draft import ModelToPair
 
 from .decoding import pretrained
 from .drafters import MakeDrafter, draft_model, ngram
+from .passes import ROUNDS as PASS_ROUNDS
 from .passes import Pass, TimedModel, TypicalPasses
 from .rounds import (
     FEWEST_ROUNDS,
@@ -85,12 +86,14 @@ def measure_streams(
     model: TimedModel,
     make_drafter: MakeDrafter,
     prompts: Sequence_[PromptRecord],
+    typical: TypicalPasses,
     at_start: CostCurve,
     options: Options,
 ) -> Table:
     """Serve the same prompts in every way, in turn, at each number of streams.
 
-    Adaptive verification begins with what a server knows `at_start`.
+    By the passes each takes what is `typical` of it; adaptive verification begins with what a
+    server knows `at_start`.
     """
     rows: list[tuple[str, ...]] = []
     for streams in options.streams:
@@ -105,18 +108,20 @@ def measure_streams(
             rounds=options.rounds,
             budget_s=math.inf,
         )
-        rows += [(str(streams), name, *figures) for name, figures in _figures(arms).items()]
+        rows += [
+            (str(streams), name, *figures) for name, figures in _figures(arms, typical).items()
+        ]
     note = (
         f"Greedy; {PROMPTS_PER_STREAM} of the bundled prompts for each stream, at least"
         f" {MIN_PROMPTS}, the next begins as one ends; {options.drafter}. Output tokens per second"
         " of all streams together, over the steps of that many streams that read no prompt; median"
         f" (min–max) of {options.rounds} rounds, the ratio paired by round. Adaptive: its tokens/s"
         " against this arm's, the median of the rounds and its 95 % bootstrap interval. By the"
-        " passes: the same two if each pass of the target and of a draft model had taken the median"
-        " of all passes of its size at that number of streams, without what the clock adds to one"
-        " arm or another; whatever is no pass keeps its measured share. Choice: the share of the"
-        " time that verification takes, whatever reads all logits included; rest: drafting,"
-        " scheduling and recording. Same tokens: as without speculation, in the last round."
+        " passes: the same two if each pass of the target and of a draft model had taken what"
+        f" passes of its size took before, median of {PASS_ROUNDS} rounds of all sizes brought to"
+        " one speed; whatever is no pass keeps its measured share. Choice: the share of the time"
+        " that verification takes, whatever reads all logits included; rest: drafting, scheduling"
+        " and recording. Same tokens: as without speculation, in the last round."
     )
     header = (
         *("streams", "arm", "tokens/s", "against none", "adaptive"),
@@ -125,12 +130,9 @@ def measure_streams(
     return Table("Several streams at once", note, header, tuple(rows))
 
 
-def _figures(arms: Mapping[str, Arm]) -> dict[str, tuple[str, ...]]:
+def _figures(arms: Mapping[str, Arm], typical: TypicalPasses) -> dict[str, tuple[str, ...]]:
     """What the table says of each arm; the first round is warm-up."""
     rounds = {name: arm.rounds[1:] for name, arm in arms.items()}
-    typical = TypicalPasses.of(
-        each for of_arm in rounds.values() for one in of_arm for each in one.passes
-    )
     clock = {name: [one.rate for one in of_arm] for name, of_arm in rounds.items()}
     passes = {
         name: [one.typical_rate(typical) for one in of_arm] for name, of_arm in rounds.items()
@@ -212,6 +214,12 @@ def main() -> None:
     model = load_model(files.path, settings)
     passes: list[Pass] = []
     make_drafter: MakeDrafter = ngram
+    models: dict[str, TargetModel] = {TARGET: model}
+
+    def watched(draft: TargetModel) -> TargetModel:
+        models[DRAFT] = draft
+        return TimedModel(draft, DRAFT, passes)
+
     if options.draft is not None:
         make_drafter = draft_model(
             options.draft,
@@ -219,7 +227,7 @@ def main() -> None:
             ModelToPair("smollm2-135m", files.path, tokenizer),
             settings,
             say=progress.print,
-            watched=lambda draft: TimedModel(draft, DRAFT, passes),
+            watched=watched,
         )
     progress.print("profiling steps")
     most_rows = MOST_STREAMS * (ADAPTIVE_K + 1)
@@ -227,8 +235,9 @@ def main() -> None:
     print(f"{options.dtype}, {threads} threads; other processes had {busy:.0f}% at the start.\n")
 
     progress.print("streams")
+    typical = TypicalPasses.timed(models)
     timed = TimedModel(model, TARGET, passes)
-    streams = measure_streams(timed, make_drafter, prompts, at_start, options)
+    streams = measure_streams(timed, make_drafter, prompts, typical, at_start, options)
     streams.tell(as_markdown=options.markdown)
     if options.first_token_rounds:
         progress.print("first token")

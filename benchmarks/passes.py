@@ -2,17 +2,20 @@
 
 import time
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import NamedTuple, Self
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from outrider.engine.models.base import Rows, TargetModel
+from outrider.engine.adaptive.profiling import typical
+from outrider.engine.models.base import BLOCK_TOKENS, Rows, TargetModel, blocks_for
 
-FEWEST_PASSES = 10
-"""So many of one size have a typical time; of a rarer size it lies between its neighbours'."""
+SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 17, 24, 32, 33, 48, 64, 96, 144)
+ROUNDS = 40
+"""How often each size is timed."""
+CONTEXT_TOKENS = 192
 
 
 class Pass(NamedTuple):
@@ -53,24 +56,37 @@ class Sizes(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class TypicalPasses:
-    """What a pass takes by model and rows: the median of many."""
+    """What a pass takes by model and rows."""
 
-    by_model: Mapping[str, Sizes] = field(default_factory=dict)
+    by_model: Mapping[str, Sizes]
 
     @classmethod
-    def of(cls, passes: Iterable[Pass]) -> Self:
-        """Take the medians of `passes`; of sizes with too few only where a model has no other."""
-        seen: dict[str, dict[int, list[float]]] = {}
-        for each in passes:
-            seen.setdefault(each.model, {}).setdefault(each.rows, []).append(each.seconds)
-        found = {}
-        for model, by_rows in seen.items():
-            common = [rows for rows, taken in by_rows.items() if len(taken) >= FEWEST_PASSES]
-            sizes = sorted(common or by_rows)
-            medians = [float(np.median(by_rows[rows])) for rows in sizes]
-            found[model] = Sizes(np.array(sizes, np.int64), np.array(medians))
-        return cls(found)
+    def timed(cls, models: Mapping[str, TargetModel]) -> Self:
+        """Time passes of all `models` in turn, so that each finds the caches as others leave them.
+
+        In rounds of all sizes, each brought to one speed. Overwrites the first blocks of their
+        caches.
+        """
+        names, sizes = list(models), np.array(SIZES, np.int64)
+        taken = np.zeros((ROUNDS + 1, len(names) * len(sizes)))  # the first warms up
+        for times in taken:
+            for place in range(len(times)):
+                size, model = divmod(place, len(names))
+                times[place] = _seconds(models[names[model]], SIZES[size])
+        found = typical(taken[1:]).reshape(len(sizes), len(names))
+        return cls({name: Sizes(sizes, found[:, place]) for place, name in enumerate(names)})
 
     def total_s(self, passes: Iterable[Pass]) -> float:
         """Return what `passes` would have taken together if each had been typical."""
         return sum(float(np.interp(each.rows, *self.by_model[each.model])) for each in passes)
+
+
+def _seconds(model: TargetModel, count: int) -> float:
+    """What a pass of `count` rows takes, each with some context."""
+    blocks = range(blocks_for(CONTEXT_TOKENS + count))
+    assert len(blocks) * BLOCK_TOKENS <= min(model.max_length, model.num_blocks * BLOCK_TOKENS)
+    positions = range(CONTEXT_TOKENS, CONTEXT_TOKENS + count)
+    rows = Rows([1] * count, positions, [0] * count, [blocks], range(count))
+    start = time.perf_counter()
+    model.forward(rows)
+    return time.perf_counter() - start
