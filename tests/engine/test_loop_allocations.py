@@ -66,7 +66,7 @@ def largest_of_a_step(checkpoint: Path, parameters: SamplingParameters) -> tuple
             engine.step()
             most_bytes = max(most_bytes, tracemalloc.get_traced_memory()[1])
             tracemalloc.stop()
-        most_elements = max(most_elements, *made.sizes)
+        most_elements = max([most_elements, *made.sizes])
     drafted = [recorder.take(each).steps[4:] for each in sequences]
     assert sum(step.drafted for steps in drafted for step in steps) > 0
     return most_elements, most_bytes

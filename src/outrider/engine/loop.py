@@ -112,16 +112,18 @@ class StepLoop:
 
         None where the drafter is not even to look at them.
         """
-        limit = np.array([piece.draft_limit for piece in pieces if piece.completes], np.int64)
-        if not len(limit):
+        limits = [piece.draft_limit for piece in pieces if piece.completes]
+        if not limits:
             return None
+        most = max(limits)
         if self.k_by_batch_size is not None:
-            limit = limit.clip(max=self.k_by_batch_size.k_for(len(pieces)))
-        if self.adaptive is not None and limit.any():
+            most = min(most, self.k_by_batch_size.k_for(len(pieces)))
+        if self.adaptive is not None and most:
             plain_rows = sum(piece.tokens for piece in pieces)
-            length = self.adaptive.draft_length(int(limit.max()), plain_rows=plain_rows)
-            return limit.clip(max=length) if length else None
-        return limit
+            most = self.adaptive.draft_length(most, plain_rows=plain_rows)
+            if not most:
+                return None
+        return np.array([min(limit, most) for limit in limits], np.int64)
 
     def _judge(
         self,

@@ -7,6 +7,7 @@ from outrider.engine.adaptive.acceptance_estimator import (
     REFIT_STEPS,
     RIDGE,
     AcceptanceEstimator,
+    expected_confidence,
     newton_step,
 )
 
@@ -143,5 +144,6 @@ def test_what_may_follow_is_expected_to_be_as_sure_as_the_last_token() -> None:
     assert len(set(learned.intercepts.tolist())) > 1
     known = np.array([[2.0, -1.0], [0.5, np.nan]])
     padded = np.array([[2.0, -1.0, -1.0], [0.5, np.nan, np.nan]])
-    np.testing.assert_allclose(learned.expected(known), learned.confidence(padded))
-    np.testing.assert_allclose(learned.expected(padded), learned.confidence(padded))
+    for given in (known, padded):
+        expected = expected_confidence(given, learned.slope, learned.intercepts)
+        np.testing.assert_allclose(expected, learned.confidence(padded))

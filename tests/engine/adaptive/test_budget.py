@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.engine.adaptive.estimates import as_they_say, log_odds_of
 
 from outrider.engine.adaptive.budget import Budget, best_budget
 from outrider.engine.adaptive.cost_curve import CostCurve
@@ -22,8 +23,9 @@ def budget(
 ) -> Budget:
     c = np.array(confidence)
     return best_budget(
-        c,
+        log_odds_of(c),
         np.full(len(c), c.shape[1]) if drafted is None else np.array(drafted),
+        as_they_say(c.shape[1]),
         plain_rows=len(c),
         sampling=len(c),
         spent_s=spent_s,
@@ -61,10 +63,6 @@ def test_what_is_not_verified_is_not_added_up() -> None:
 
 def test_confidence_that_is_no_number_promises_nothing_nor_does_what_follows() -> None:
     assert chosen([[0.9, float("nan"), 0.9], [float("nan")] * 3], FLAT) == [1, 0]
-
-
-def test_confidence_counts_as_a_probability() -> None:
-    np.testing.assert_allclose(budget([[1.5, -0.5]], FLAT).promised, [1.0, 0.0])
 
 
 def test_beyond_the_curve_rows_cost_as_its_last_ones() -> None:

@@ -20,6 +20,7 @@ from outrider.engine.sampling import Sampling, SamplingParameters
 from outrider.engine.sequence import Sequence
 
 K = 6
+PROMPT_TOKENS, PROMPT_S = 60, 0.010
 SAMPLING = Sampling.seeded(SamplingParameters())
 Telling = Literal["nothing", "log-odds", "log-odds, and asks"]
 TELLING: tuple[Telling, ...] = get_args(Telling)
@@ -83,8 +84,12 @@ def rate_of(
     tells: Telling = "nothing",
     seed: int = 0,
     most: int = K,
+    prompt_every: int = 0,
 ) -> tuple[float, NDArray[np.int64]]:
-    """Expected tokens per second over `steps`, and the longest draft of each of them."""
+    """Expected tokens per second over `steps`, and the longest draft of each of them.
+
+    Where every so many of them read a prompt, so does the drafter, in `PROMPT_S`.
+    """
     random = np.random.default_rng(seed)
     batch = [
         Sequence(str(i), [1, 2], max_tokens=9, sampling=SAMPLING) for i in range(world.requests)
@@ -92,7 +97,9 @@ def rate_of(
     tokens = seconds = 0.0
     longest = np.zeros(steps, np.int64)
     for step in range(steps):
-        k = adaptive.draft_length(most, plain_rows=world.requests)
+        reads = bool(prompt_every) and step % prompt_every == 0
+        plain_rows = world.requests + PROMPT_TOKENS * reads
+        k = adaptive.draft_length(most, plain_rows=plain_rows)
         verified = 0
         if k:
             odds = world.log_odds(random, k)
@@ -102,8 +109,8 @@ def rate_of(
             told = None if tells == "nothing" else odds
             drafted = Draft(np.ones((world.requests, k), np.int32), full, log_odds=told).cut(made)
             longest[step] = made.max()
-            spent_s = world.drafting_s(int(made.max()))
-            draft = adaptive.trim(batch, drafted, plain_rows=world.requests, spent_s=spent_s)
+            spent_s = world.drafting_s(int(made.max())) + PROMPT_S * reads
+            draft = adaptive.trim(batch, drafted, plain_rows=plain_rows, spent_s=spent_s)
             chances = expit(odds)
             right = random.random(chances.shape) < chances
             accepted = np.minimum(right.cumprod(axis=1).sum(axis=1), draft.lengths)
@@ -113,7 +120,7 @@ def rate_of(
             verified = int(draft.lengths.sum())
             seconds += spent_s
         tokens += world.requests
-        seconds += world.step_s(world.requests + verified)
+        seconds += world.step_s(plain_rows + verified)
     return tokens / seconds, longest
 
 
@@ -154,6 +161,30 @@ def test_what_does_not_pay_costs_a_few_steps_at_the_start_and_half_a_per_cent_af
     rate, lengths = rate_of(adaptive, world, steps=20_000)
     assert lengths.any()
     assert rate > 0.993 * world.fixed_rate(0)
+
+
+@pytest.mark.parametrize("tells", TELLING)
+def test_what_it_takes_a_draft_model_to_read_prompts_is_not_held_against_its_drafts(
+    tells: Telling,
+) -> None:
+    world = WORLDS["a small model, four at once"]
+    drafted = []
+    for prompt_every in (0, 4):
+        adaptive = AdaptiveVerification(world.cost, K)
+        rate_of(adaptive, world, steps=300, tells=tells, prompt_every=prompt_every)
+        _, lengths = rate_of(
+            adaptive, world, steps=1_000, tells=tells, seed=1, prompt_every=prompt_every
+        )
+        drafted.append(float(lengths.mean()))
+    assert drafted[1] == pytest.approx(drafted[0], rel=0.15)
+
+
+def test_where_every_step_reads_a_prompt_drafts_that_pay_are_still_made() -> None:
+    world = WORLDS["a small model, often right"]
+    adaptive = AdaptiveVerification(world.cost, K)
+    rate_of(adaptive, world, steps=300, prompt_every=1)
+    _, lengths = rate_of(adaptive, world, steps=300, prompt_every=1)
+    assert np.median(lengths) > 0
 
 
 def test_a_trial_is_two_steps_since_a_model_that_paused_has_to_catch_up() -> None:
@@ -202,8 +233,8 @@ def test_no_more_is_drafted_than_can_be_used_and_that_says_nothing_of_longer_dra
     world = WORLDS["a small model, often right"]
     adaptive = AdaptiveVerification(world.cost, K)
     rate_of(adaptive, world, steps=500, tells="log-odds")
-    known = adaptive._length._known.promised[1:].tolist()
-    assert min(known[:3]) > 0
+    known = [replace(position) for position in adaptive._length._positions[1:]]
+    assert min(position.promised for position in known[:3]) > 0
     _, lengths = rate_of(adaptive, world, steps=200, tells="log-odds", most=1)
     assert lengths.max() == 1
-    assert adaptive._length._known.promised[1:].tolist() == known
+    assert adaptive._length._positions[1:] == known

@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from tests.engine.adaptive.estimates import as_they_say, log_odds_of
 
 from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.adaptive.draft_plan import best_plan
@@ -25,9 +26,10 @@ def plan(
 ) -> list[int]:
     c = np.array(confidence)
     found: list[int] = best_plan(
-        c,
+        log_odds_of(c),
         np.array(drafted),
         np.full(len(c), c.shape[1]) if most is None else np.array(most),
+        as_they_say(c.shape[1]),
         plain_rows=len(c),
         rate=rate,
         token_s=token_s,

@@ -61,7 +61,7 @@ def test_a_request_draws_one_number_and_the_same_token_alone_and_in_a_batch() ->
 def test_log_odds_are_those_of_the_likeliest_token_after_temperature(dtype: torch.dtype) -> None:
     logits = torch.tensor([[2.0, 1.0, 0.0], [2.0, 1.0, 0.0], [3.0, 3.0, 3.0]], dtype=dtype)
     q = (logits / torch.tensor([[1.0], [0.5], [1.0]])).softmax(-1).max(-1).values.double().numpy()
-    found = top_log_odds(logits, logits.argmax(-1), [one(0.0), one(0.5), one(1.0)])
+    found = top_log_odds(logits, logits.argmax(-1).numpy(), [one(0.0), one(0.5), one(1.0)])
     np.testing.assert_allclose(found, np.log(q / (1 - q)), rtol=1e-5)
 
 
@@ -69,6 +69,6 @@ def test_log_odds_are_those_of_the_likeliest_token_after_temperature(dtype: torc
 def test_log_odds_stay_within_forty_and_nan_stays_one(dtype: torch.dtype) -> None:
     inf = float("inf")
     logits = torch.tensor([[500.0, 0.0], [0.0, -inf], [float("nan"), 0.0]], dtype=dtype)
-    found = top_log_odds(logits, logits.argmax(-1), [one(1.0)] * 3)
+    found = top_log_odds(logits, logits.argmax(-1).numpy(), [one(1.0)] * 3)
     assert found[:2].tolist() == [40, 40]
     assert np.isnan(found[2])

@@ -9,6 +9,7 @@ import torch
 from tests.engine.models.tiny import CASES
 
 from outrider.engine.kernels.formats.tiles import tiles_available
+from outrider.engine.likeliest import known
 from outrider.engine.models.base import Rows, blocks_for
 from outrider.engine.models.fused import FusedDecoder
 from outrider.engine.models.fused_batch import PASS_ROWS
@@ -204,6 +205,30 @@ def test_overwriting_rejected_drafts_is_bit_for_bit_as_if_they_had_never_been(
     for at in range(LENGTH):
         wrong = [198 - token for token in tokens[at + 1 : at + 9]]
         assert torch.equal(run(model, [tokens[at], *wrong], at)[:1], clean[at : at + 1])
+
+
+@dtypes
+@pytest.mark.parametrize("vocab_size", [199, 224])
+def test_it_tells_the_likeliest_token_of_each_row_and_its_log_odds(
+    dtype: str, vocab_size: int, checkpoint: Callable[..., Path]
+) -> None:
+    model = load(checkpoint(vocab_size=vocab_size), dtype, threads=3)
+    logits = model.forward(Rows(random_tokens(9), range(9), [0] * 9, [STRAIGHT], range(9)))
+    likeliest = known(logits)
+    assert likeliest is not None
+    assert likeliest.tokens.tolist() == logits.clone().argmax(dim=-1).tolist()
+    p = logits.double().softmax(dim=-1).amax(dim=-1)
+    np.testing.assert_allclose(likeliest.log_odds, (p / (1 - p)).log(), rtol=1e-5, atol=1e-5)
+
+
+def test_of_a_pass_with_logits_that_are_no_numbers_it_tells_nothing(
+    checkpoint: Callable[..., Path],
+) -> None:
+    model = load(checkpoint())
+    model._model[1].norm[:] = np.nan
+    logits = model.forward(Rows([1, 2], range(2), [0] * 2, [STRAIGHT], range(2)))
+    assert logits.isnan().all()
+    assert known(logits) is None
 
 
 def test_logits_after_a_wider_pass_have_only_the_rows_that_were_wanted(

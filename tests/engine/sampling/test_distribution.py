@@ -12,6 +12,7 @@ from outrider.engine.sampling import (
     Sampling,
     SamplingParameters,
     draw,
+    greedy_choices,
     greedy_tokens,
     probabilities,
     target_distribution,
@@ -114,7 +115,7 @@ def test_rows_without_any_choice_or_without_numbers_are_found() -> None:
     for dtype in (torch.float32, torch.float64):
         logits = torch.tensor(rows, dtype=dtype)
         assert unusable_rows(logits).tolist() == [False, True, True, True]
-        assert unusable_rows(logits, greedy_tokens(logits)).tolist() == [False, True, True, True]
+        assert unusable_rows(logits, greedy_choices(logits)).tolist() == [False, True, True, True]
 
 
 def test_a_broken_row_does_not_look_sound_after_truncation() -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from numpy.typing import NDArray
+from tests.engine.adaptive.estimates import as_they_say, log_odds_of
 from tests.engine.verification.toys import (
     NEVER,
     TARGET,
@@ -121,8 +122,9 @@ def what_pays(*costs: float, in_order: bool) -> Trim:
     def trim(draft: Draft) -> NDArray[np.int64]:
         kept = [
             best_budget(
-                confident[None],
+                log_odds_of(confident[None]),
                 drafted[None],
+                as_they_say(K),
                 plain_rows=1,
                 sampling=1,
                 spent_s=0.0,

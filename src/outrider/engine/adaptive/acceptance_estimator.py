@@ -89,16 +89,6 @@ class AcceptanceEstimator:
         c: NDArray[np.float64] = expit(self.slope * log_odds + self.intercepts[: log_odds.shape[1]])
         return c
 
-    def expected(self, log_odds: NDArray[np.float64]) -> NDArray[np.float64]:
-        """Return c [B, K] of drafts of j tokens, of `log_odds` [B, j], and of what may follow them.
-
-        A token that is not drafted yet is expected to be as sure as the last one that is.
-        """
-        c: NDArray[np.float64] = _expected(
-            np.ascontiguousarray(log_odds), self.slope, self.intercepts
-        )
-        return c
-
     def observed(
         self,
         log_odds: NDArray[np.float64],
@@ -116,7 +106,11 @@ class AcceptanceEstimator:
             self.slope,
             self.intercepts,
             (*self.pending, Observation(log_odds, verified, accepted)),
-            self.pending_tokens + int(np.minimum(accepted + 1, verified).sum()),
+            self.pending_tokens
+            + sum(
+                min(right + 1, looked_at)
+                for right, looked_at in zip(accepted.tolist(), verified.tolist(), strict=True)
+            ),
             self.refits,
         )
         enough = learned.pending_tokens >= REFIT_OBSERVATIONS * (self.refits + 1)
@@ -162,8 +156,12 @@ class AcceptanceEstimator:
         return type(self)(slope, intercepts, refits=self.refits + 1)
 
 
-@compiled()
-def _expected(log_odds: Any, slope: float, intercepts: Any) -> Any:
+@compiled(within=True)
+def expected_confidence(log_odds: Any, slope: float, intercepts: Any) -> Any:
+    """c [B, K] of drafts of j tokens, of `log_odds` [B, j], and of what may follow them.
+
+    A token that is not drafted yet is expected to be as sure as the last one that is.
+    """
     batch, known = log_odds.shape
     c = np.empty((batch, len(intercepts)))
     for b in range(batch):

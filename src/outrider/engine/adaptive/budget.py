@@ -5,11 +5,12 @@ step, and what is trimmed does not count as drafted. Compiled, since it runs bet
 when the caches hold nothing but weights.
 """
 
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.engine.adaptive.acceptance_estimator import AcceptanceEstimator, expected_confidence
 from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.compiling import compiled
 
@@ -25,15 +26,11 @@ class Budget(NamedTuple):
     promised: NDArray[np.float64]
     verified: NDArray[np.int64]
 
-    @classmethod
-    def nothing(cls, batch: int, k: int) -> Self:
-        """Verify no token of any of `batch` requests."""
-        return cls(np.zeros(batch, np.int64), np.zeros(k), np.zeros(k, np.int64))
-
 
 def best_budget(
-    confidence: NDArray[np.float64],
+    log_odds: NDArray[np.float64],
     drafted: NDArray[np.int64],
+    estimate: AcceptanceEstimator,
     *,
     plain_rows: int,
     sampling: int,
@@ -43,56 +40,69 @@ def best_budget(
 ) -> Budget:
     """Return how much of each draft to verify.
 
-    `confidence` [B, K] is c, the chance that a position is accepted given those before it, and the
-    products s of them along a draft are the chances that it is accepted that far; `drafted` [B]
-    tokens there are. The step has `plain_rows` rows without any draft, of which `sampling` give a
-    token, and `spent_s` seconds were spent before it. With the b most promising tokens it gives
-    (sampling + the sum of their s) tokens in (spent + cost) seconds; b is the smallest of those
-    with the highest rate. NaN promises nothing, and nor does what follows it.
+    By the `estimate`, `log_odds` [B, K] give c, the chance that a position is accepted given those
+    before it, and the products s of them along a draft are the chances that it is accepted that
+    far; `drafted` [B] tokens there are. The step has `plain_rows` rows without any draft, of which
+    `sampling` give a token, and `spent_s` seconds were spent before it. With the b most promising
+    tokens it gives (sampling + the sum of their s) tokens in (spent + cost) seconds; b is the
+    smallest of those with the highest rate. NaN promises nothing, and nor does what follows it.
 
     `in_order` takes tokens only as long as each raises the rate, which gives up a little where a
     larger block of rows costs no more. Drafts drawn from a q need it: what follows a drawn token
     depends on it, and must not decide whether it is verified.
     """
-    batch, k = confidence.shape
-    budget = Budget.nothing(batch, k)
-    step = (plain_rows, sampling, float(spent_s))
-    _fill(confidence, drafted, step, cost.table, cost.further_row_s, in_order, budget)
-    return budget
+    return Budget(
+        *_best(
+            log_odds,
+            estimate.slope,
+            estimate.intercepts,
+            drafted,
+            plain_rows,
+            sampling,
+            float(spent_s),
+            cost.table,
+            cost.further_row_s,
+            in_order,
+        )
+    )
 
 
 @compiled()
-def _fill(
-    confidence: Any,
+def _best(  # noqa: PLR0917  to find the types of a tuple takes numba as long as the rest
+    log_odds: Any,
+    slope: float,
+    intercepts: Any,
     drafted: Any,
-    step: Any,
+    plain_rows: int,
+    sampling: int,
+    spent_s: float,
     table: Any,
-    further_row_s: Any,
+    further_row_s: float,
     in_order: bool,  # noqa: FBT001
-    budget: Any,
-) -> None:
-    survival = np.empty(confidence.shape)
-    survivals(confidence, drafted, survival)
-    _choose(survival, step, table, further_row_s, in_order, budget.lengths)
-    for b in range(len(survival)):
-        for j in range(budget.lengths[b]):
-            budget.promised[j] += survival[b, j]
-            budget.verified[j] += 1
+) -> Any:
+    batch, k = log_odds.shape
+    survival = np.empty((batch, k))
+    survivals(expected_confidence(log_odds, slope, intercepts), drafted, survival)
+    lengths = np.zeros(batch, np.int64)
+    step = (plain_rows, sampling, spent_s)
+    _choose(survival, step, table, further_row_s, in_order, lengths)
+    promised, verified = np.zeros(k), np.zeros(k, np.int64)
+    for b in range(batch):
+        for j in range(lengths[b]):
+            promised[j] += survival[b, j]
+            verified[j] += 1
+    return lengths, promised, verified
 
 
 @compiled(within=True)
 def survivals(confidence: Any, drafted: Any, survival: Any) -> None:
-    """s [B, K], the products of c along a draft, into `survival`; 0 beyond its end."""
+    """s [B, K], the products of c along a draft, into `survival`; 0 beyond its end and from NaN."""
     batch, k = confidence.shape
     for b in range(batch):
         chance = 1.0
         for j in range(k):
             c = confidence[b, j]
-            if j >= drafted[b] or c < 0:
-                c = 0.0
-            elif c > 1:
-                c = 1.0
-            chance *= c
+            chance *= c if j < drafted[b] and c >= 0 else 0.0
             survival[b, j] = chance
 
 

@@ -1,14 +1,9 @@
 """How many tokens to draft, by what drafting costs and by what its tokens were worth lately."""
 
+from dataclasses import dataclass
 from enum import Enum, auto
-from typing import Any, NamedTuple
 
-import numpy as np
-from numpy.typing import NDArray
-
-from outrider.engine.adaptive.budget import Budget
 from outrider.engine.adaptive.draft_cost import DraftCost
-from outrider.engine.compiling import compiled
 
 MEMORY = 0.97
 """What a step leaves of the weight of those before it: half after 23 steps."""
@@ -28,17 +23,26 @@ class Trial(Enum):
     """One token more, or the length that loses least where none seems to pay."""
 
 
-class Known(NamedTuple):
-    """Of each position [k], over the steps in which it was drafted, of which there were `seen`.
+@dataclass(slots=True)
+class Position:
+    """What is known of one position, over the steps in which it was drafted, of which it `saw`.
 
     What its tokens `promised` to one request, the plain steps' time that `verifying` them took, and
     how often there were any: `passes`, since a draft may stop short of the length asked for.
     """
 
-    promised: NDArray[np.float64]
-    verifying: NDArray[np.float64]
-    passes: NDArray[np.float64]
-    seen: NDArray[np.int64]
+    promised: float = 0.0
+    verifying: float = 0.0
+    passes: float = 0.0
+    seen: int = 0
+
+    def observe(self, promised: float, verifying: float, passes: float) -> None:
+        """Take a step's figures into the averages: of all of the first few, then the last."""
+        self.seen += 1
+        weight = max(1 - MEMORY, 1 / self.seen)
+        self.promised += weight * (promised - self.promised)
+        self.verifying += weight * (verifying - self.verifying)
+        self.passes += weight * (passes - self.passes)
 
 
 class DraftLength:
@@ -54,15 +58,13 @@ class DraftLength:
 
     def __init__(self, k: int) -> None:
         self._k = k
-        self._known = Known(np.zeros(k), np.zeros(k), np.zeros(k), np.zeros(k, np.int64))
+        self._positions = [Position() for _ in range(k)]
         self._cost = DraftCost()
         self._rates = [0.0] * k + [1.0]  # the longest, until something is known
         self._credit_steps = dict.fromkeys(Trial, FIRST_CREDIT_STEPS)
         self._length = 0
         self._rested = True
         self._trial: Trial | None = None
-        # Compiles, before there is a request to wait for it.
-        _learn(self._known, (0, 0), Budget.nothing(1, k), (1, 1.0), (0.0, 0.0), np.empty(k + 1))
 
     @property
     def best_rate(self) -> float:
@@ -96,56 +98,42 @@ class DraftLength:
 
     def observe(
         self,
-        budget: Budget,
-        drafted: NDArray[np.int64],
+        promised: list[float],
+        verified: list[int],
         *,
+        requests: int,
+        longest: int,
         plain_s: float,
         step_s: float,
         spent_s: float,
+        reads_prompts: bool,
     ) -> None:
-        """Learn from the step that `choose` was asked about, with `drafted` [B] tokens in it.
+        """Learn from the step that `choose` was asked about, of so many `requests`.
 
-        `budget` is what is verified, which makes a step of `plain_s` one of `step_s`; `spent_s` is
-        what drafting took.
+        The `longest` draft had so many tokens. At each position so many are `verified`, which
+        `promised` this together; they make a step of `plain_s` one of `step_s`. `spent_s` is what
+        drafting took. In a step that `reads_prompts` a draft model may have read them too, which is
+        no draft's fault: only what drafting takes at most is learned from it.
         """
-        requests, longest = len(drafted), int(drafted.max())
-        if not self._rested:
+        at_most = reads_prompts and spent_s >= self._cost.seconds(max(longest, 1)) > 0
+        if not self._rested and not at_most:
             self._cost.observe(max(longest, 1), spent_s)
         if self._trial is not None:
-            tokens = 1 + float(budget.promised.sum()) / requests
+            tokens = 1 + sum(promised) / requests
             lost_steps = (spent_s + step_s) / plain_s - tokens / self.best_rate
             self._credit_steps[self._trial] -= lost_steps
-        rates = np.empty(self._k + 1)
-        step = (requests, step_s / plain_s)
-        cost_steps = (self._cost.seconds(0) / plain_s, self._cost.seconds(1) / plain_s)
-        _learn(self._known, (self._length, longest), budget, step, cost_steps, rates)
-        self._rates = rates.tolist()
-
-
-@compiled()
-def _learn(
-    known: Known, lengths: Any, budget: Any, step: Any, cost_steps: Any, rates: NDArray[np.float64]
-) -> None:
-    """Take a step's figures into the averages: of all of the first few, then the last.
-
-    `rates` [k + 1] become the tokens of one request in the time of a plain step at each draft
-    length. `lengths` are what was asked for and the longest that there was. The `step` had so many
-    requests and took so many plain steps' time; a draft of none and of one token takes `cost_steps`
-    of them.
-    """
-    asked, longest = lengths
-    requests, taken_steps = step
-    row_steps = (taken_steps - 1) / max(budget.verified.sum(), 1)
-    for j in range(asked):
-        known.seen[j] += 1
-        weight = max(1 - MEMORY, 1 / known.seen[j])
-        known.promised[j] += weight * (budget.promised[j] / requests - known.promised[j])
-        known.verifying[j] += weight * (row_steps * budget.verified[j] - known.verifying[j])
-        known.passes[j] += weight * ((1.0 if j < longest else 0.0) - known.passes[j])
-    fixed, token = cost_steps[0], cost_steps[1] - cost_steps[0]
-    tokens = rates[0] = 1.0
-    steps = 1.0 + fixed
-    for j in range(len(known.seen)):
-        tokens += known.promised[j]
-        steps += known.verifying[j] + token * known.passes[j]
-        rates[j + 1] = tokens / steps
+        row_steps = (step_s / plain_s - 1) / max(sum(verified), 1)
+        for j, position in enumerate(self._positions[: self._length]):
+            if j < len(promised):
+                position.observe(
+                    promised[j] / requests, row_steps * verified[j], float(j < longest)
+                )
+            else:
+                position.observe(0.0, 0.0, 0.0)
+        fixed, one = self._cost.seconds(0) / plain_s, self._cost.seconds(1) / plain_s
+        tokens, steps = 1.0, 1.0 + fixed
+        self._rates = [1.0]
+        for position in self._positions:
+            tokens += position.promised
+            steps += position.verifying + (one - fixed) * position.passes
+            self._rates.append(tokens / steps)

@@ -10,15 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from outrider.engine.adaptive.acceptance_estimator import AcceptanceEstimator, expected_confidence
 from outrider.engine.adaptive.budget import most_promising, step_seconds, survivals
 from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.compiling import compiled
 
 
 def best_plan(
-    confidence: NDArray[np.float64],
+    log_odds: NDArray[np.float64],
     drafted: NDArray[np.int64],
     most: NDArray[np.int64],
+    estimate: AcceptanceEstimator,
     *,
     plain_rows: int,
     rate: float,
@@ -27,30 +29,43 @@ def best_plan(
 ) -> NDArray[np.int64]:
     """Return how much of each draft to have and to verify, int64 [B], at most `most` [B].
 
-    `drafted` [B] tokens there are of each, and every pass for another token of some or all of them
-    takes `token_s`. `confidence` [B, K] is c, of positions not drafted yet what may be expected of
-    them. The step has `plain_rows` rows without drafts. Of all plans the one that gains most is
-    taken: the sum of the chances of its tokens, less what the time for it would have given at
-    `rate` tokens per second; of equal ones that of the fewest tokens. NaN promises nothing.
+    `drafted` [B] tokens there are of each, of `log_odds` [B, j], and every pass for another token
+    of some or all of them takes `token_s`. The chances that each is accepted, and those that may
+    follow, are by the `estimate`. The step has `plain_rows` rows without drafts. Of all plans the
+    one that gains most is taken: the sum of the chances of its tokens, less what the time for it
+    would have given at `rate` tokens per second; of equal ones that of the fewest tokens. NaN
+    promises nothing.
     """
-    survival, planned = np.empty(confidence.shape), np.zeros(len(drafted), np.int64)
-    table, further_row_s = cost.table, cost.further_row_s
-    _plan(
-        confidence,
-        (drafted, most),
-        (plain_rows, float(rate), float(token_s)),
-        (table, further_row_s),
-        survival,
-        planned,
+    planned: NDArray[np.int64] = _best(
+        log_odds,
+        estimate.slope,
+        estimate.intercepts,
+        drafted,
+        most,
+        plain_rows,
+        float(rate),
+        float(token_s),
+        cost.table,
+        cost.further_row_s,
     )
     return planned
 
 
 @compiled()
-def _plan(confidence: Any, known: Any, step: Any, cost: Any, survival: Any, planned: Any) -> None:
-    drafted, most = known
-    plain_rows, rate, token_s = step
-    table, further_row_s = cost
+def _best(  # noqa: PLR0917  to find the types of a tuple takes numba as long as the rest
+    log_odds: Any,
+    slope: float,
+    intercepts: Any,
+    drafted: Any,
+    most: Any,
+    plain_rows: int,
+    rate: float,
+    token_s: float,
+    table: Any,
+    further_row_s: float,
+) -> Any:
+    confidence = expected_confidence(log_odds, slope, intercepts)
+    survival, planned = np.empty(confidence.shape), np.zeros(len(drafted), np.int64)
     survivals(confidence, most, survival)
     made = drafted.max()
     best = -np.inf
@@ -69,3 +84,4 @@ def _plan(confidence: Any, known: Any, step: Any, cost: Any, survival: Any, plan
             taken[place] += 1
             tokens += chance
             rows += 1
+    return planned

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from outrider.engine.adaptive.acceptance_estimator import AcceptanceEstimator
-from outrider.engine.adaptive.budget import Budget, best_budget
+from outrider.engine.adaptive.budget import best_budget
 from outrider.engine.adaptive.cost_curve import CostCurve
 from outrider.engine.adaptive.draft_length import DraftLength
 from outrider.engine.adaptive.draft_plan import best_plan
@@ -41,12 +41,21 @@ class AdaptiveVerification:
         self._step_s = 0.0
         self._plain_rows = 1
         self._length = DraftLength(k)
-        self._no_budget = Budget.nothing(0, k)
         # Compiles, before there is a request to wait for it.
         unsure, nothing = np.zeros((1, k)), np.zeros(1, np.int64)
-        best_budget(unsure, nothing, plain_rows=1, sampling=1, spent_s=0.0, cost=cost)
-        expected = self._estimator.expected(unsure)
-        best_plan(expected, nothing, nothing, plain_rows=1, rate=1.0, token_s=0.0, cost=cost)
+        best_budget(
+            unsure, nothing, self._estimator, plain_rows=1, sampling=1, spent_s=0.0, cost=cost
+        )
+        best_plan(
+            unsure,
+            nothing,
+            nothing,
+            self._estimator,
+            plain_rows=1,
+            rate=1.0,
+            token_s=0.0,
+            cost=cost,
+        )
 
     @property
     def cost(self) -> CostCurve:
@@ -81,65 +90,78 @@ class AdaptiveVerification:
 
         Where no draft pays, the share for exploring pays for one from time to time.
         """
-        cost, token_s = self.cost, self._length.token_s
+        curve, token_s = self._costs.curve, self._length.token_s
+        made = drafted.tolist()
         planned = best_plan(
-            self._estimator.expected(log_odds),
+            log_odds,
             drafted,
             most,
+            self._estimator,
             plain_rows=self._plain_rows,
-            rate=self._length.best_rate * len(drafted) / cost.step_s(self._plain_rows),
+            rate=self._length.best_rate * len(made) / curve.step_s(self._plain_rows),
             token_s=token_s,
-            cost=cost,
-        )
-        further: NDArray[np.bool_] = planned > drafted
-        if token_s <= self._saved_s and not further.any():
+            cost=curve,
+        ).tolist()
+        further = [wanted > there for wanted, there in zip(planned, made, strict=True)]
+        if token_s <= self._saved_s and not any(further):
             self._saved_s -= token_s
             self._explorations += 1
-            able = np.flatnonzero(most > drafted)
+            able = [row for row, limit in enumerate(most.tolist()) if limit > made[row]]
             further[able[self._explorations % len(able)]] = True
-        return further
+        return np.array(further)
 
     def trim(
         self, batch: Batch[Sequence], draft: Draft, *, plain_rows: int, spent_s: float
     ) -> Draft:
         """Return the part of `draft`, of the length asked for, to verify.
 
-        The step has `plain_rows` rows without it, and drafting took `spent_s`.
+        The step has `plain_rows` rows without it, and drafting took `spent_s`. Lists where they do:
+        between passes caches hold weights alone, and each kind of array operation is a wait.
         """
-        plain_s = self.cost.step_s(plain_rows)
-        if not draft.lengths.any():
-            self._length.observe(
-                self._no_budget, draft.lengths, plain_s=plain_s, step_s=plain_s, spent_s=spent_s
+        curve, drafted = self._costs.curve, draft.lengths.tolist()
+        plain_s = step_s = curve.step_s(plain_rows)
+        longest = max(drafted)
+        promised, verified = list[float](), list[int]()
+        if longest:
+            self._log_odds = self._log_odds_of(batch, draft)
+            budget = best_budget(
+                self._log_odds,
+                draft.lengths,
+                self._estimator,
+                plain_rows=plain_rows,
+                sampling=len(drafted),
+                spent_s=spent_s,
+                cost=curve,
+                in_order=draft.probabilities is not None,
             )
-            self._save(plain_s)
-            return draft
-        self._log_odds = self._log_odds_of(batch, draft)
-        budget = best_budget(
-            self._estimator.confidence(self._log_odds),
-            draft.lengths,
-            plain_rows=plain_rows,
-            sampling=len(batch),
+            promised, verified = budget.promised.tolist(), budget.verified.tolist()
+            step_s = curve.step_s(plain_rows + sum(verified))
+        self._length.observe(
+            promised,
+            verified,
+            requests=len(drafted),
+            longest=longest,
+            plain_s=plain_s,
+            step_s=step_s,
             spent_s=spent_s,
-            cost=self.cost,
-            in_order=draft.probabilities is not None,
+            reads_prompts=plain_rows > len(drafted),
         )
-        rows = plain_rows + int(budget.verified.sum())
-        step_s = self.cost.step_s(rows)
-        self._length.observe(budget, draft.lengths, plain_s=plain_s, step_s=step_s, spent_s=spent_s)
-        lengths = self._explored(draft, budget.lengths, rows, step_s)
-        return draft if (lengths == draft.lengths).all() else draft.cut(lengths)
-
-    def _explored(
-        self, draft: Draft, lengths: NDArray[np.int64], rows: int, step_s: float
-    ) -> NDArray[np.int64]:
-        """Return `lengths` [B], which make a step of `rows` rows, one of them longer where due."""
         self._save(step_s)
-        further_s = self.cost.step_s(rows + 1) - step_s
-        if further_s <= self._saved_s and len(shorter := np.flatnonzero(lengths < draft.lengths)):
+        if not longest:
+            return draft
+        lengths = budget.lengths.tolist()
+        self._explore(drafted, lengths, curve.step_s(plain_rows + sum(verified) + 1) - step_s)
+        return draft if lengths == drafted else draft.cut(np.array(lengths))
+
+    def _explore(self, drafted: list[int], lengths: list[int], further_s: float) -> None:
+        """Make one of the `lengths` [B], at most `drafted` [B], longer where `further_s` is due."""
+        if further_s > self._saved_s:
+            return
+        able = [row for row, length in enumerate(lengths) if length < drafted[row]]
+        if able:
             self._saved_s -= further_s
             self._explorations += 1
-            lengths[shorter[self._explorations % len(shorter)]] += 1
-        return lengths
+            lengths[able[self._explorations % len(able)]] += 1
 
     def _save(self, step_s: float) -> None:
         """Put aside a step's share for exploring; what is not spent stops at a whole step."""
@@ -151,7 +173,7 @@ class AdaptiveVerification:
 
         How much of it was `accepted` is int64 [B].
         """
-        if not draft.lengths.any():
+        if not any(draft.lengths.tolist()):
             return
         self._estimator = self._estimator.observed(self._log_odds, draft.lengths, accepted)
         if draft.log_odds is None:

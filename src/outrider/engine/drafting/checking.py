@@ -54,20 +54,21 @@ def _wrong_shape(draft: Draft, batch: int, vocab_size: int) -> str | None:
 
 def _wrong_tokens(draft: Draft, limit: NDArray[np.int64], vocab_size: int) -> dict[int, str]:
     room = draft.tokens.shape[1]
-    inside = np.arange(room) < draft.lengths[:, None]
-    bad_ids = inside & ((draft.tokens < 0) | (draft.tokens >= vocab_size))
-    reasons = {
-        int(row): f"the drafter proposed token id {draft.tokens[row, bad_ids[row].argmax()]} "
-        f"to a target with ids 0 to {vocab_size - 1}"
-        for row in np.flatnonzero(bad_ids.any(axis=1))
-    }
-    most = np.minimum(limit, room)
-    misfit = (draft.lengths < 0) | (draft.lengths > most)
-    for row in np.flatnonzero(misfit):
-        reasons[int(row)] = (
-            f"the drafter says that it proposed {draft.lengths[row]} tokens where "
-            f"0 to {most[row]} fit"
-        )
+    drafts = zip(draft.tokens.tolist(), draft.lengths.tolist(), limit.tolist(), strict=True)
+    reasons: dict[int, str] = {}
+    for row, (tokens, length, limited) in enumerate(drafts):
+        most = min(limited, room)
+        if not 0 <= length <= most:
+            reasons[row] = (
+                f"the drafter says that it proposed {length} tokens where 0 to {most} fit"
+            )
+            continue
+        unknown = [token for token in tokens[:length] if not 0 <= token < vocab_size]
+        if unknown:
+            reasons[row] = (
+                f"the drafter proposed token id {unknown[0]} to a target with ids"
+                f" 0 to {vocab_size - 1}"
+            )
     return reasons
 
 

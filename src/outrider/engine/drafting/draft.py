@@ -51,8 +51,10 @@ class Draft:
 
     def cut(self, lengths: NDArray[np.int64]) -> "Draft":
         """Keep the first `lengths` [B] tokens of each sequence, none more than it has."""
-        beyond = np.arange(self.tokens.shape[1]) >= lengths[:, None]
-        return replace(self, tokens=np.where(beyond, -1, self.tokens), lengths=lengths)
+        tokens = self.tokens.copy()
+        for row, length in enumerate(lengths.tolist()):
+            tokens[row, length:] = -1
+        return replace(self, tokens=tokens, lengths=lengths)
 
     def without(self, rows: Collection[int]) -> "Draft":
         """Propose nothing to the sequences in `rows`, whose draft cannot be used."""

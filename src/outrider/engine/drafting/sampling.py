@@ -12,6 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from outrider.engine.kernels import exponential_sum
+from outrider.engine.likeliest import known
 from outrider.engine.sampling import Sampling, draw, greedy_tokens, probabilities
 
 LARGEST_LOG_ODDS = 40.0
@@ -23,13 +24,11 @@ DraftSampleMethod = Literal["greedy", "probabilistic"]
 class Drafted(NamedTuple):
     """One drafted token for each of B sequences, int64 [B], and q float32 [B, V].
 
-    q is None where every token was proposed with certainty. `likeliest` int64 [B] are the tokens
-    that the drafter held most likely, drafted or not.
+    q is None where every token was proposed with certainty.
     """
 
     tokens: torch.Tensor
     q: torch.Tensor | None
-    likeliest: torch.Tensor
 
 
 def draft_tokens(
@@ -49,17 +48,17 @@ def draft_tokens(
     best = greedy_tokens(logits) if greedy is None else greedy
     random = [row for row, each in enumerate(sampling) if not each.parameters.greedy]
     if method == "greedy" or not random:
-        return Drafted(best, None, best)
+        return Drafted(best, None)
     q = probabilities(logits, [each.parameters.temperature or 1.0 for each in sampling])
     u = torch.cat([sampling[row].uniforms(1) for row in random]).to(logits.device)
     if len(random) == len(sampling):
-        return Drafted(draw(q, u), q, best)
+        return Drafted(draw(q, u), q)
     tokens = best.clone()
     tokens[random] = draw(q[random], u)
     certain = torch.ones(len(sampling), dtype=torch.bool, device=logits.device)
     certain[random] = False
     q[certain] = torch.nn.functional.one_hot(best[certain], q.shape[-1]).to(q.dtype)
-    return Drafted(tokens, q, best)
+    return Drafted(tokens, q)
 
 
 def compile_log_odds() -> None:
@@ -69,23 +68,29 @@ def compile_log_odds() -> None:
 
 
 def top_log_odds(
-    logits: torch.Tensor, likeliest: torch.Tensor, sampling: Sequence[Sampling]
+    logits: torch.Tensor, likeliest: NDArray[np.int64], sampling: Sequence[Sampling]
 ) -> NDArray[np.float64]:
     """Return float64 [B], the log-odds of the `likeliest` token of each row of `logits` [B, V].
 
     At the sequence's temperature, 1 where it is greedy, and within `LARGEST_LOG_ODDS` of 0. It is
     known before a token is drawn, so drafts may be cut by it.
     """
-    temperatures = np.array([each.parameters.temperature or 1.0 for each in sampling])
+    divisors = [each.parameters.temperature or 1.0 for each in sampling]
+    told = known(logits)
+    if told is not None and divisors.count(1.0) == len(divisors):
+        return np.array(
+            [max(-LARGEST_LOG_ODDS, min(f, LARGEST_LOG_ODDS)) for f in told.log_odds.tolist()]
+        )
+    temperatures = np.array(divisors)
     if logits.device.type == "cpu" and logits.dtype == torch.float32:
         # On a row of 49,152 a ninth of the time of torch's operators.
         found: NDArray[np.float64] = exponential_sum.top_log_odds(
-            logits.numpy(), likeliest.numpy(), temperatures, LARGEST_LOG_ODDS
+            logits.numpy(), likeliest, temperatures, LARGEST_LOG_ODDS
         )
         return found
-    divisors = torch.from_numpy(temperatures).to(logits.device, torch.float32)
-    scaled = logits.float() / divisors.unsqueeze(-1)
-    places = likeliest.unsqueeze(-1)
+    column = torch.from_numpy(temperatures).to(logits.device, torch.float32).unsqueeze(-1)
+    scaled = logits.float() / column
+    places = torch.from_numpy(likeliest).to(logits.device).unsqueeze(-1)
     others = scaled.scatter(-1, places, -torch.inf).logsumexp(dim=-1)
     odds = (scaled.gather(-1, places).squeeze(-1) - others).clamp(
         -LARGEST_LOG_ODDS, LARGEST_LOG_ODDS

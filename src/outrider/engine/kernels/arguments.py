@@ -72,13 +72,14 @@ class Ends(NamedTuple):
 
 
 class Constants(NamedTuple):
-    """float32 but for `gelu`."""
+    """float32 but for `gelu` and `vocab_size`."""
 
     epsilon: Any
     attention_scale: Any
     embedding_scale: Any
     gelu: Any
     """Whether the gate's activation is GELU, in its tanh form, and not SiLU."""
+    vocab_size: Any
 
 
 class Rope(NamedTuple):

@@ -16,6 +16,7 @@ from outrider.engine.kernels.attention.registry import attend, store_heads
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.gate import gated_product
 from outrider.engine.kernels.heads import prepare_heads
+from outrider.engine.kernels.likeliest import look
 from outrider.engine.kernels.next_panel import panel_after
 from outrider.engine.kernels.norm import add_norm, rms_norm
 from outrider.engine.kernels.products import (
@@ -213,10 +214,11 @@ def forward(
     shared: Any,
     constants: Any,
     logits: Any,  # [W, V in whole panels], the result
+    seen: Any,  # of them, by thread: see `likeliest`
 ) -> None:
     """One thread's part of a forward pass: caches keys and values, leaves `logits`."""
-    counters, batch, layers, ends, rope, cache, shared, logits = uncounted(
-        (counters, batch, layers, ends, rope, cache, shared, logits)
+    counters, batch, layers, ends, rope, cache, shared, logits, seen = uncounted(
+        (counters, batch, layers, ends, rope, cache, shared, logits, seen[thread])
     )
     x, epsilon = shared.residual, constants.epsilon
     count, hidden = x.shape
@@ -318,6 +320,7 @@ def forward(
             break
         after = panel_after(counters, thread, ends.head, p, ends.head[:0])
         panel_product(ends.head[p], after, inputs, logits, p * PANEL)
+        look(logits, p, constants.vocab_size, seen)
         finish(counters, region)
     wait(counters, region, ends.head.shape[0])
     put_away(ends.head)

@@ -11,8 +11,10 @@ from outrider.engine.kernels.arguments import SPAN, Batch, Cache, Shared
 from outrider.engine.kernels.attention.base import CacheFormat, most_scratch
 from outrider.engine.kernels.decoder import REGIONS_PER_LAYER, forward
 from outrider.engine.kernels.formats.base import PANEL
+from outrider.engine.kernels.likeliest import decide, nothing_seen
 from outrider.engine.kernels.memory import aligned_zeros
 from outrider.engine.kernels.team import new_counters
+from outrider.engine.likeliest import Likeliest, tell
 from outrider.engine.models.base import Rows
 from outrider.engine.models.config import DecoderConfig
 from outrider.engine.models.fused_batch import PASS_ROWS, PassLimits, batches
@@ -88,11 +90,17 @@ class FusedDecoder:
         return np.dtype(held.stored).itemsize * numbers // SPAN
 
     def forward(self, rows: Rows) -> torch.Tensor:
-        """See `TargetModel.forward`."""
-        logits = self._logits_buffer(len(rows.wanted))
+        """See `TargetModel.forward`; of logits that are finite it tells the likeliest."""
+        count = len(rows.wanted)
+        logits = self._logits_buffer(count)
+        likeliest = Likeliest(np.empty(count, np.int64), np.empty(count))
         for batch, wanted in batches(rows, self._limits):
-            self._run(batch, logits[wanted])
-        return torch.from_numpy(logits)[:, : self.config.vocab_size]
+            tokens, log_odds = likeliest.tokens[wanted], likeliest.log_odds[wanted]
+            self._run(batch, logits[wanted], Likeliest(tokens, log_odds))
+        result = torch.from_numpy(logits)[:, : self.config.vocab_size]
+        if not any(map(math.isnan, likeliest.log_odds.tolist())):
+            tell(result, likeliest)
+        return result
 
     def _logits_buffer(self, count: int) -> Array:
         """Room for `count` rows of logits, the same each time: fresh pages cost a millisecond."""
@@ -100,11 +108,12 @@ class FusedDecoder:
             self._logits = aligned_zeros((count, self._logits.shape[1]), np.float32)
         return self._logits[:count]
 
-    def _run(self, batch: Batch, logits: Array) -> None:
+    def _run(self, batch: Batch, logits: Array, likeliest: Likeliest) -> None:
         """Lets the team of threads run one forward pass; this thread is one of them."""
         count = len(batch.positions)
         scratch = self._scratch(batch)
         shared = Shared._make(array[:count] for array in self._shared)
+        seen = nothing_seen(self._threads, len(logits))
         arguments: tuple[Any, ...] = (
             new_counters(REGIONS_PER_LAYER * self.config.num_layers + 2, self._threads),
             batch,
@@ -112,10 +121,12 @@ class FusedDecoder:
             shared._replace(scratch=scratch),
             self._constants,
             logits,
+            seen,
         )
         for thread in range(1, self._threads):
             self._helpers.submit(forward, thread, *arguments)
         forward(0, *arguments)
+        decide(seen, *likeliest)
 
     def _scratch(self, batch: Batch) -> Array:
         """Each thread's room for the largest chunk; kept, and grown where a context asks for it."""

@@ -130,6 +130,7 @@ def kernel_constants(config: DecoderConfig) -> Constants:
         attention_scale=np.float32(config.attention_scale),
         embedding_scale=np.float32(config.embedding_scale),
         gelu=config.activation == "gelu_tanh",
+        vocab_size=config.vocab_size,
     )
 
 

@@ -2,6 +2,7 @@
 
 from outrider.engine.sampling.distribution import (
     draw,
+    greedy_choices,
     greedy_tokens,
     probabilities,
     target_distribution,
@@ -15,6 +16,7 @@ __all__ = [
     "Sampling",
     "SamplingParameters",
     "draw",
+    "greedy_choices",
     "greedy_tokens",
     "probabilities",
     "process",

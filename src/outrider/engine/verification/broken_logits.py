@@ -7,6 +7,7 @@ import numpy as np
 import torch
 
 from outrider.engine.drafting.draft import Draft
+from outrider.engine.likeliest import forget, known
 from outrider.engine.sampling import unusable_rows
 
 
@@ -23,9 +24,11 @@ def take_out_broken_rows(logits: torch.Tensor, draft: Draft) -> list[BrokenRow]:
 
     The unusable rows are set to 0, so that the others can be judged. A request has failed only if
     its verdict reaches the row: what follows a token that is rejected decides nothing. Costs one
-    pass over the logits.
+    pass over the logits, unless the model has told their likeliest tokens: then all are finite.
     """
-    unusable = unusable_rows(logits).cpu().numpy()
+    if known(logits) is not None:
+        return []
+    unusable = unusable_rows(logits)
     if not unusable.any():
         return []
     found = []
@@ -35,6 +38,7 @@ def take_out_broken_rows(logits: torch.Tensor, draft: Draft) -> list[BrokenRow]:
         if rows.any():
             row = int(rows.argmax())
             found.append(BrokenRow(request, row, _reason(logits[end - count + row])))
+    forget(logits)
     with torch.inference_mode():  # in which a model may have made them
         logits[torch.from_numpy(np.flatnonzero(unusable)).to(logits.device)] = 0
     return found

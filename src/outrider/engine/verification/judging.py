@@ -8,7 +8,7 @@ import torch
 from numpy.typing import NDArray
 
 from outrider.engine.drafting.draft import Draft
-from outrider.engine.sampling import Sampling, draw, greedy_tokens
+from outrider.engine.sampling import Sampling, draw, greedy_choices
 from outrider.engine.verification.base import Verdict
 from outrider.engine.verification.random_rows import row_distributions
 from outrider.engine.verification.rows import DraftRows
@@ -35,31 +35,55 @@ def judge(
 ) -> Verdict:
     """Judge the greedy sequences of a batch by one rule and the others by another."""
     batch = len(sampling)
-    assert len(logits) == draft.lengths.sum() + batch, "one row per drafted token and one more"
-    is_greedy = np.fromiter((each.parameters.greedy for each in sampling), np.bool_, batch)
-    accepted = np.zeros(batch, np.int64)
-    bonus = np.zeros(batch, np.int32)
-    for members, judge_them in ((is_greedy, greedy), (~is_greedy, random)):
-        if members.all():
-            accepted, bonus = judge_them(logits, draft, sampling)
-        elif members.any():
-            rows = torch.from_numpy(members.repeat(draft.lengths + 1)).to(logits.device)
-            chosen = [each for each, member in zip(sampling, members, strict=True) if member]
-            accepted[members], bonus[members] = judge_them(
-                logits[rows], draft.select(members), chosen
-            )
+    assert len(logits) == sum(draft.lengths.tolist()) + batch, "one row per draft token and one"
+    greedy_ones = [each.parameters.greedy for each in sampling]
+    if all(greedy_ones) or not any(greedy_ones):
+        judgement = (greedy if greedy_ones[0] else random)(logits, draft, sampling)
+    else:
+        judgement = _judge_apart(logits, draft, sampling, np.array(greedy_ones), greedy, random)
     runs = np.empty((batch, draft.tokens.shape[1] + 1), np.int32)
     runs[:, :-1] = draft.tokens
-    runs[np.arange(batch), accepted] = bonus
-    return Verdict(accepted, [run[:count] for run, count in zip(runs, accepted + 1, strict=True)])
+    accepted, emitted = judgement.accepted.tolist(), []
+    for run, count, bonus in zip(runs, accepted, judgement.bonus.tolist(), strict=True):
+        run[count] = bonus
+        emitted.append(run[: count + 1])
+    return Verdict(judgement.accepted, emitted)
+
+
+def _judge_apart(
+    logits: torch.Tensor,
+    draft: Draft,
+    sampling: Sequence[Sampling],
+    is_greedy: NDArray[np.bool_],
+    greedy: Judge,
+    random: Judge,
+) -> Judgement:
+    judgement = Judgement(np.zeros(len(sampling), np.int64), np.zeros(len(sampling), np.int32))
+    for members, judge_them in ((is_greedy, greedy), (~is_greedy, random)):
+        rows = torch.from_numpy(members.repeat(draft.lengths + 1)).to(logits.device)
+        chosen = [each for each, member in zip(sampling, members, strict=True) if member]
+        of_members = judge_them(logits[rows], draft.select(members), chosen)
+        judgement.accepted[members], judgement.bonus[members] = of_members
+    return judgement
 
 
 def judge_greedy(logits: torch.Tensor, draft: Draft, _: Sequence[Sampling]) -> Judgement:
-    """Accept as long as each drafted token is the target's own choice; no randomness."""
-    rows = DraftRows.of(draft)
-    target = greedy_tokens(logits).to(torch.int32).cpu().numpy()
-    accepted = rows.accepted(target == rows.drafted)
-    return Judgement(accepted, target[rows.first + accepted])
+    """Accept as long as each drafted token is the target's own choice; no randomness.
+
+    In plain Python: between two passes caches hold weights alone, and what runs a few times there
+    is as fast as its code is short.
+    """
+    target = greedy_choices(logits).tolist()
+    accepted, bonus = list[int](), list[int]()
+    first = 0
+    for tokens, length in zip(draft.tokens.tolist(), draft.lengths.tolist(), strict=True):
+        right = 0
+        while right < length and tokens[right] == target[first + right]:
+            right += 1
+        accepted.append(right)
+        bonus.append(target[first + right])
+        first += length + 1
+    return Judgement(np.array(accepted, np.int64), np.array(bonus, np.int32))
 
 
 def judge_drawn(logits: torch.Tensor, draft: Draft, sampling: Sequence[Sampling]) -> Judgement:

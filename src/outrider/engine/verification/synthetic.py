@@ -10,7 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from outrider.engine.drafting.draft import Draft
-from outrider.engine.sampling import Sampling, greedy_tokens
+from outrider.engine.sampling import Sampling, greedy_choices
 from outrider.engine.verification.base import Verdict
 from outrider.engine.verification.judging import Judgement, judge
 from outrider.engine.verification.random_rows import RandomRows, row_uniforms
@@ -83,7 +83,7 @@ class SyntheticVerifier:
     ) -> Judgement:
         layout = DraftRows.of(draft)
         accepted = self._accepted(layout, row_uniforms(draft, sampling))
-        target = greedy_tokens(logits).to(torch.int32).cpu().numpy()
+        target = greedy_choices(logits).astype(np.int32)
         return Judgement(accepted, target[layout.first + accepted])
 
     def _judge_random(

@@ -115,10 +115,9 @@ class OwnModel:
         if progress is not None:
             self.cache.release(progress)
 
-    def in_target(self, tokens: torch.Tensor) -> list[int]:
+    def in_target(self, tokens: NDArray[np.int64]) -> list[int]:
         """Return as the target's tokens those that were chosen from S logits, int64 [n]."""
-        chosen = tokens.cpu().numpy()
-        known = chosen if self._vocabulary is None else self._vocabulary.target_ids[chosen]
+        known = tokens if self._vocabulary is None else self._vocabulary.target_ids[tokens]
         found: list[int] = known.tolist()
         return found
 
