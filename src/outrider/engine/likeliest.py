@@ -5,12 +5,11 @@ where a model has had every one of them at hand. So it tells, and who asks for t
 does not look where it is known.
 """
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
-from torch.utils.weak import WeakIdKeyDictionary
 
 
 class Likeliest(NamedTuple):
@@ -24,7 +23,7 @@ class Likeliest(NamedTuple):
     log_odds: NDArray[np.float64]
 
 
-_told: Any = WeakIdKeyDictionary()
+_NAME = "likeliest"
 
 
 def tell(logits: torch.Tensor, likeliest: Likeliest) -> None:
@@ -32,15 +31,15 @@ def tell(logits: torch.Tensor, likeliest: Likeliest) -> None:
 
     Whoever changes them afterwards says so with `forget`.
     """
-    _told[logits] = likeliest
+    logits.__dict__[_NAME] = likeliest
 
 
 def known(logits: torch.Tensor) -> Likeliest | None:
     """Return what was told of `logits`, if anything was."""
-    found: Likeliest | None = _told.get(logits)
+    found: Likeliest | None = logits.__dict__.get(_NAME)
     return found
 
 
 def forget(logits: torch.Tensor) -> None:
     """What was told of `logits`, if anything, holds no longer."""
-    _told.pop(logits, None)
+    logits.__dict__.pop(_NAME, None)

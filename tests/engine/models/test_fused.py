@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 import torch
@@ -229,6 +230,32 @@ def test_of_a_pass_with_logits_that_are_no_numbers_it_tells_nothing(
     logits = model.forward(Rows([1, 2], range(2), [0] * 2, [STRAIGHT], range(2)))
     assert logits.isnan().all()
     assert known(logits) is None
+
+
+def test_all_passes_have_arguments_of_the_types_that_the_machine_code_is_for(
+    checkpoint: Callable[..., Path],
+) -> None:
+    model = load(checkpoint(), num_blocks=20, max_length=1_000)
+    run(model, [1])
+    real, seen = model._forward, list[tuple[object, ...]]()
+
+    def note(*arguments: object) -> None:
+        seen.append(tuple(numba.typeof(each) for each in arguments))
+        real(*arguments)
+
+    model._forward = note
+    every_second = np.arange(20, dtype=np.int64)[::2]
+    blocks = np.arange(20, dtype=np.int32)[::-1]
+    many = PASS_ROWS + 5
+    for rows in (
+        Rows([1], [0], [0], [[0]], []),
+        Rows(every_second, every_second, [0] * 10, [blocks], every_second[:5]),  # type: ignore[arg-type,list-item]
+        Rows([1, 2], [3, 9], [0, 1], [[1], [2, 3, 4]], [1]),
+        Rows([1] * many, range(many), [0] * many, [range(10)], range(many)),
+    ):
+        model.forward(rows)
+    assert len(seen) == 5
+    assert len(set(seen)) == 1
 
 
 def test_logits_after_a_wider_pass_have_only_the_rows_that_were_wanted(

@@ -16,7 +16,7 @@ from outrider.engine.kernels.attention.registry import attend, store_heads
 from outrider.engine.kernels.formats.base import PANEL
 from outrider.engine.kernels.gate import gated_product
 from outrider.engine.kernels.heads import prepare_heads
-from outrider.engine.kernels.likeliest import look
+from outrider.engine.kernels.likeliest import decide, look
 from outrider.engine.kernels.next_panel import panel_after
 from outrider.engine.kernels.norm import add_norm, rms_norm
 from outrider.engine.kernels.products import (
@@ -202,6 +202,36 @@ def activate_rows(
     wait_asking(counters, region, half, thread, following, 0)
 
 
+@compiled(inline=True)
+def end_rows(
+    thread: int,
+    counters: Any,
+    region: int,
+    wanted: Any,
+    ends: Any,
+    x: Any,
+    constants: Any,
+    logits: Any,
+    seen: Any,
+) -> None:
+    """One thread's part of the `logits` of the `wanted` rows of `x` [R, H]; a region."""
+    head = ends.head
+    last = np.empty((wanted.shape[0], x.shape[1]), np.float32)
+    for w in range(wanted.shape[0]):
+        last[w] = x[wanted[w]]
+    rms_norm(last, ends.norm, constants.epsilon, last)
+    inputs = prepared(head, last, room_for(head, last.shape[0], last.shape[1]))
+    while True:
+        p = take(counters, region, thread, head.shape[0])
+        if p < 0:
+            break
+        after = panel_after(counters, thread, head, p, head[:0])
+        panel_product(head[p], after, inputs, logits, p * PANEL)
+        look(logits, p, constants.vocab_size, seen[thread])
+        finish(counters, region)
+    wait(counters, region, head.shape[0])
+
+
 @compiled()
 def forward(
     thread: int,
@@ -215,10 +245,14 @@ def forward(
     constants: Any,
     logits: Any,  # [W, V in whole panels], the result
     seen: Any,  # of them, by thread: see `likeliest`
+    likeliest: Any,  # tokens and log-odds [W], results too
 ) -> None:
-    """One thread's part of a forward pass: caches keys and values, leaves `logits`."""
+    """One thread's part of a forward pass: caches keys and values, leaves `logits`.
+
+    Thread 0 also leaves the `likeliest` of them.
+    """
     counters, batch, layers, ends, rope, cache, shared, logits, seen = uncounted(
-        (counters, batch, layers, ends, rope, cache, shared, logits, seen[thread])
+        (counters, batch, layers, ends, rope, cache, shared, logits, seen)
     )
     x, epsilon = shared.residual, constants.epsilon
     count, hidden = x.shape
@@ -308,20 +342,9 @@ def forward(
             following,
         )
 
-    last = np.empty((batch.wanted.shape[0], hidden), np.float32)
-    for w in range(batch.wanted.shape[0]):
-        last[w] = x[batch.wanted[w]]
-    rms_norm(last, ends.norm, epsilon, last)
-    inputs = prepared(ends.head, last, room_for(ends.head, last.shape[0], hidden))
     region = 1 + REGIONS_PER_LAYER * (last_layer + 1)
-    while True:
-        p = take(counters, region, thread, ends.head.shape[0])
-        if p < 0:
-            break
-        after = panel_after(counters, thread, ends.head, p, ends.head[:0])
-        panel_product(ends.head[p], after, inputs, logits, p * PANEL)
-        look(logits, p, constants.vocab_size, seen)
-        finish(counters, region)
-    wait(counters, region, ends.head.shape[0])
+    end_rows(thread, counters, region, batch.wanted, ends, x, constants, logits, seen)
     put_away(ends.head)
     put_away(layers.qkv)
+    if thread == 0:
+        decide(seen, likeliest.tokens, likeliest.log_odds)

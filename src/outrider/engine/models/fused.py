@@ -1,23 +1,24 @@
 """The decoder on the compiled CPU kernels."""
 
 import math
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import torch
 
+from outrider.engine.compiling import for_types_of
 from outrider.engine.kernels.arguments import SPAN, Batch, Cache, Shared
 from outrider.engine.kernels.attention.base import CacheFormat, most_scratch
 from outrider.engine.kernels.decoder import REGIONS_PER_LAYER, forward
 from outrider.engine.kernels.formats.base import PANEL
-from outrider.engine.kernels.likeliest import decide, nothing_seen
+from outrider.engine.kernels.likeliest import nothing_seen
 from outrider.engine.kernels.memory import aligned_zeros
 from outrider.engine.kernels.team import new_counters
-from outrider.engine.likeliest import Likeliest, tell
+from outrider.engine.likeliest import Likeliest, forget, tell
 from outrider.engine.models.base import Rows
 from outrider.engine.models.config import DecoderConfig
 from outrider.engine.models.fused_batch import PASS_ROWS, PassLimits, batches
+from outrider.engine.models.helpers import Helpers
 from outrider.engine.models.packing import (
     Packing,
     kernel_constants,
@@ -79,8 +80,10 @@ class FusedDecoder:
             scratch=np.empty((threads, 0), np.float32),
         )
         self._logits = np.empty((0, ends.head.shape[0] * PANEL), np.float32)
+        self._of_tokens: dict[int, torch.Tensor] = {}  # the logits of tokens in it, by row count
         self._threads = threads
-        self._helpers = ThreadPoolExecutor(max(1, threads - 1), "outrider-kernel")
+        self._forward: Any = None
+        self._helpers = Helpers(threads - 1)
 
     @staticmethod
     def kv_bytes_per_token(config: DecoderConfig, packing: Packing) -> int:
@@ -92,28 +95,35 @@ class FusedDecoder:
     def forward(self, rows: Rows) -> torch.Tensor:
         """See `TargetModel.forward`; of logits that are finite it tells the likeliest."""
         count = len(rows.wanted)
-        logits = self._logits_buffer(count)
+        logits, of_tokens = self._room_for_logits(count)
         likeliest = Likeliest(np.empty(count, np.int64), np.empty(count))
         for batch, wanted in batches(rows, self._limits):
-            tokens, log_odds = likeliest.tokens[wanted], likeliest.log_odds[wanted]
-            self._run(batch, logits[wanted], Likeliest(tokens, log_odds))
-        result = torch.from_numpy(logits)[:, : self.config.vocab_size]
-        if not any(map(math.isnan, likeliest.log_odds.tolist())):
-            tell(result, likeliest)
-        return result
+            part = Likeliest(likeliest.tokens[wanted], likeliest.log_odds[wanted])
+            self._run(batch, logits[wanted], part)
+        if any(map(math.isnan, likeliest.log_odds.tolist())):
+            forget(of_tokens)
+        else:
+            tell(of_tokens, likeliest)
+        return of_tokens
 
-    def _logits_buffer(self, count: int) -> Array:
-        """Room for `count` rows of logits, the same each time: fresh pages cost a millisecond."""
+    def _room_for_logits(self, count: int) -> tuple[Array, torch.Tensor]:
+        """Room for `count` rows, the same each time: fresh pages cost a millisecond.
+
+        And what of it is no padding.
+        """
         if len(self._logits) < count:
             self._logits = aligned_zeros((count, self._logits.shape[1]), np.float32)
-        return self._logits[:count]
+            self._of_tokens.clear()
+        logits = self._logits[:count]
+        if count not in self._of_tokens:
+            self._of_tokens[count] = torch.from_numpy(logits[:, : self.config.vocab_size])
+        return logits, self._of_tokens[count]
 
     def _run(self, batch: Batch, logits: Array, likeliest: Likeliest) -> None:
         """Lets the team of threads run one forward pass; this thread is one of them."""
         count = len(batch.positions)
         scratch = self._scratch(batch)
         shared = Shared._make(array[:count] for array in self._shared)
-        seen = nothing_seen(self._threads, len(logits))
         arguments: tuple[Any, ...] = (
             new_counters(REGIONS_PER_LAYER * self.config.num_layers + 2, self._threads),
             batch,
@@ -121,12 +131,13 @@ class FusedDecoder:
             shared._replace(scratch=scratch),
             self._constants,
             logits,
-            seen,
+            nothing_seen(self._threads, len(logits)),
+            likeliest,
         )
-        for thread in range(1, self._threads):
-            self._helpers.submit(forward, thread, *arguments)
-        forward(0, *arguments)
-        decide(seen, *likeliest)
+        if self._forward is None:
+            self._forward = for_types_of(forward, (0, *arguments))
+        self._helpers.run(self._forward, *arguments)
+        self._forward(0, *arguments)
 
     def _scratch(self, batch: Batch) -> Array:
         """Each thread's room for the largest chunk; kept, and grown where a context asks for it."""

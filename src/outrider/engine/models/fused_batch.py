@@ -40,7 +40,7 @@ class PassLimits:
 def batches(rows: Rows, limits: PassLimits) -> Iterator[tuple[Batch, slice]]:
     """`rows` in passes of `PASS_ROWS`, each with its place among the wanted rows."""
     token_ids, positions, sequences, wanted = (
-        np.asarray(field, np.int64)
+        np.ascontiguousarray(field, np.int64)
         for field in (rows.token_ids, rows.positions, rows.sequences, rows.wanted)
     )
     tables, lengths = _dense(rows)
@@ -68,11 +68,10 @@ def _dense(rows: Rows) -> tuple[Array, Array]:
 
     What a shorter one lacks is block 0.
     """
-    lengths = np.array([len(table) for table in rows.block_tables], np.int64)
-    tables = np.zeros((len(lengths), lengths.max(initial=0)), np.int64)
-    for dense, table in zip(tables, rows.block_tables, strict=True):
-        dense[: len(table)] = table
-    return tables, lengths
+    lengths = [len(table) for table in rows.block_tables]
+    longest = max(lengths, default=0)
+    tables = [[*table, *[0] * (longest - len(table))] for table in rows.block_tables]
+    return np.array(tables, np.int64).reshape(len(tables), longest), np.array(lengths, np.int64)
 
 
 @compiled()
