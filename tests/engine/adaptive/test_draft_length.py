@@ -20,7 +20,7 @@ from outrider.engine.sampling import Sampling, SamplingParameters
 from outrider.engine.sequence import Sequence
 
 K = 6
-PROMPT_TOKENS, PROMPT_S = 60, 0.010
+PROMPT_S = 0.010
 SAMPLING = Sampling.seeded(SamplingParameters())
 Telling = Literal["nothing", "log-odds", "log-odds, and asks"]
 TELLING: tuple[Telling, ...] = get_args(Telling)
@@ -88,7 +88,7 @@ def rate_of(
 ) -> tuple[float, NDArray[np.int64]]:
     """Expected tokens per second over `steps`, and the longest draft of each of them.
 
-    Where every so many of them read a prompt, so does the drafter, in `PROMPT_S`.
+    Before every so many of them a request has come, whose prompt the drafter reads in `PROMPT_S`.
     """
     random = np.random.default_rng(seed)
     batch = [
@@ -98,8 +98,12 @@ def rate_of(
     longest = np.zeros(steps, np.int64)
     for step in range(steps):
         reads = bool(prompt_every) and step % prompt_every == 0
-        plain_rows = world.requests + PROMPT_TOKENS * reads
-        k = adaptive.draft_length(most, plain_rows=plain_rows)
+        if reads:
+            batch[0] = Sequence(f"after {step}", [1, 2], max_tokens=9, sampling=SAMPLING)
+            batch[0].append([3])
+        elif len(batch[0]) == 3:
+            batch[0].append([4])
+        k = adaptive.draft_length(most, plain_rows=world.requests)
         verified = 0
         if k:
             odds = world.log_odds(random, k)
@@ -110,7 +114,7 @@ def rate_of(
             drafted = Draft(np.ones((world.requests, k), np.int32), full, log_odds=told).cut(made)
             longest[step] = made.max()
             spent_s = world.drafting_s(int(made.max())) + PROMPT_S * reads
-            draft = adaptive.trim(batch, drafted, plain_rows=plain_rows, spent_s=spent_s)
+            draft = adaptive.trim(batch, drafted, plain_rows=world.requests, spent_s=spent_s)
             chances = expit(odds)
             right = random.random(chances.shape) < chances
             accepted = np.minimum(right.cumprod(axis=1).sum(axis=1), draft.lengths)
@@ -120,7 +124,7 @@ def rate_of(
             verified = int(draft.lengths.sum())
             seconds += spent_s
         tokens += world.requests
-        seconds += world.step_s(plain_rows + verified)
+        seconds += world.step_s(world.requests + verified)
     return tokens / seconds, longest
 
 
@@ -179,7 +183,7 @@ def test_what_it_takes_a_draft_model_to_read_prompts_is_not_held_against_its_dra
     assert drafted[1] == pytest.approx(drafted[0], rel=0.15)
 
 
-def test_where_every_step_reads_a_prompt_drafts_that_pay_are_still_made() -> None:
+def test_where_a_request_comes_before_every_step_drafts_that_pay_are_still_made() -> None:
     world = WORLDS["a small model, often right"]
     adaptive = AdaptiveVerification(world.cost, K)
     rate_of(adaptive, world, steps=300, prompt_every=1)

@@ -25,7 +25,7 @@ class Trial(Enum):
 
 @dataclass(slots=True)
 class Position:
-    """What is known of one position, over the steps in which it was drafted, of which it `saw`.
+    """What is known of one position, over the steps in which it was drafted, `seen` of them.
 
     What its tokens `promised` to one request, the plain steps' time that `verifying` them took, and
     how often there were any: `passes`, since a draft may stop short of the length asked for.
@@ -106,17 +106,19 @@ class DraftLength:
         plain_s: float,
         step_s: float,
         spent_s: float,
-        reads_prompts: bool,
+        catches_up: bool,
     ) -> None:
         """Learn from the step that `choose` was asked about, of so many `requests`.
 
         The `longest` draft had so many tokens. At each position so many are `verified`, which
         `promised` this together; they make a step of `plain_s` one of `step_s`. `spent_s` is what
-        drafting took. In a step that `reads_prompts` a draft model may have read them too, which is
-        no draft's fault: only what drafting takes at most is learned from it.
+        drafting took. Where a draft model `catches_up` with a request that is new to it, it has
+        read a prompt, which is no draft's fault: it counts as no more than was thought before.
         """
-        at_most = reads_prompts and spent_s >= self._cost.seconds(max(longest, 1)) > 0
-        if not self._rested and not at_most:
+        known_s = self._cost.seconds(max(longest, 1))
+        if catches_up and 0 < known_s < spent_s:
+            spent_s = known_s
+        elif not self._rested:
             self._cost.observe(max(longest, 1), spent_s)
         if self._trial is not None:
             tokens = 1 + sum(promised) / requests

@@ -144,7 +144,7 @@ class AdaptiveVerification:
             plain_s=plain_s,
             step_s=step_s,
             spent_s=spent_s,
-            reads_prompts=plain_rows > len(drafted),
+            catches_up=any(len(each) == each.prompt_tokens + 1 for each in batch),
         )
         self._save(step_s)
         if not longest:

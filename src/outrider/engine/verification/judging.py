@@ -35,7 +35,8 @@ def judge(
 ) -> Verdict:
     """Judge the greedy sequences of a batch by one rule and the others by another."""
     batch = len(sampling)
-    assert len(logits) == sum(draft.lengths.tolist()) + batch, "one row per draft token and one"
+    rows = sum(draft.lengths.tolist()) + batch
+    assert len(logits) == rows, "one row per drafted token and one more"
     greedy_ones = [each.parameters.greedy for each in sampling]
     if all(greedy_ones) or not any(greedy_ones):
         judgement = (greedy if greedy_ones[0] else random)(logits, draft, sampling)
