@@ -119,7 +119,8 @@ def measure_streams(
         " against this arm's, the median of the rounds and its 95 % bootstrap interval. By the"
         " passes: the same two if each pass of the target and of a draft model had taken what"
         f" passes of its size took before, median of {PASS_ROUNDS} rounds of all sizes brought to"
-        " one speed; whatever is no pass keeps its measured share. Choice: the share of the time"
+        " one speed, with the tokens that it attends to; whatever is no pass keeps its measured"
+        " share. Choice: the share of the time"
         " that verification takes, whatever reads all logits included; rest: drafting, scheduling"
         " and recording. Same tokens: as without speculation, in the last round."
     )

@@ -1,4 +1,4 @@
-"""Forward passes of a target and a draft model, and what one of so many rows typically takes."""
+"""Forward passes of a target and a draft model, and what one of so many rows and tokens takes."""
 
 import time
 from collections.abc import Iterable, Mapping
@@ -9,20 +9,23 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from outrider.engine.adaptive.profiling import typical
-from outrider.engine.models.base import BLOCK_TOKENS, Rows, TargetModel, blocks_for
+from outrider.engine.adaptive.cost_curve import CONTEXT_TOKENS
+from outrider.engine.adaptive.profiling import many_requests, one_request, typical
+from outrider.engine.models.base import Rows, TargetModel
 
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 17, 24, 32, 33, 48, 64, 96, 144)
 ROUNDS = 40
 """How often each size is timed."""
-CONTEXT_TOKENS = 192
+MANY = 16
+"""So many requests of one row each are timed beside as many rows of one."""
 
 
 class Pass(NamedTuple):
-    """A pass of `model`."""
+    """A pass of `model`, over `cached_tokens` of all its requests together."""
 
     model: str
     rows: int
+    cached_tokens: int
     seconds: float
 
 
@@ -43,15 +46,23 @@ class TimedModel:
         """See `TargetModel.forward`."""
         start = time.perf_counter()
         logits = self.model.forward(rows)
-        self.seen.append(Pass(self.name, len(rows.token_ids), time.perf_counter() - start))
+        seconds = time.perf_counter() - start
+        ends = dict(zip(rows.sequences, rows.positions, strict=True))
+        self.seen.append(
+            Pass(self.name, len(rows.token_ids), sum(ends.values()) + len(ends), seconds)
+        )
         return logits
 
 
 class Sizes(NamedTuple):
-    """Numbers of rows, ascending, and the seconds of a pass of each."""
+    """Numbers of rows, ascending, and the seconds of a pass of each with `CONTEXT_TOKENS`.
+
+    And of each token more that is cached.
+    """
 
     rows: NDArray[np.int64]
     seconds: NDArray[np.float64]
+    cached_token_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,26 +78,40 @@ class TypicalPasses:
         In rounds of all sizes, each brought to one speed. Overwrites the first blocks of their
         caches.
         """
-        names, sizes = list(models), np.array(SIZES, np.int64)
-        taken = np.zeros((ROUNDS + 1, len(names) * len(sizes)))  # the first warms up
+        names = list(models)
+        steps = {
+            name: [
+                *(one_request(model, size, model.max_length) for size in (*SIZES, MANY)),
+                many_requests(model, MANY),
+            ]
+            for name, model in models.items()
+        }
+        taken = np.zeros((ROUNDS + 1, len(names) * (len(SIZES) + 2)))  # the first warms up
         for times in taken:
             for place in range(len(times)):
-                size, model = divmod(place, len(names))
-                times[place] = _seconds(models[names[model]], SIZES[size])
-        found = typical(taken[1:]).reshape(len(sizes), len(names))
-        return cls({name: Sizes(sizes, found[:, place]) for place, name in enumerate(names)})
+                step, which = divmod(place, len(names))
+                name = names[which]
+                start = time.perf_counter()
+                models[name].forward(steps[name][step])
+                times[place] = time.perf_counter() - start
+        found = typical(taken[1:]).reshape(-1, len(names))
+        further_tokens = (MANY - 1) * CONTEXT_TOKENS
+        return cls(
+            {
+                name: Sizes(
+                    np.array(SIZES),
+                    of_model[:-2],
+                    float(of_model[-1] - of_model[-2]) / further_tokens,
+                )
+                for name, of_model in zip(names, found.T, strict=True)
+            }
+        )
 
     def total_s(self, passes: Iterable[Pass]) -> float:
         """Return what `passes` would have taken together if each had been typical."""
-        return sum(float(np.interp(each.rows, *self.by_model[each.model])) for each in passes)
+        return sum(self._seconds(each) for each in passes)
 
-
-def _seconds(model: TargetModel, count: int) -> float:
-    """What a pass of `count` rows takes, each with some context."""
-    blocks = range(blocks_for(CONTEXT_TOKENS + count))
-    assert len(blocks) * BLOCK_TOKENS <= min(model.max_length, model.num_blocks * BLOCK_TOKENS)
-    positions = range(CONTEXT_TOKENS, CONTEXT_TOKENS + count)
-    rows = Rows([1] * count, positions, [0] * count, [blocks], range(count))
-    start = time.perf_counter()
-    model.forward(rows)
-    return time.perf_counter() - start
+    def _seconds(self, one: Pass) -> float:
+        rows, seconds, cached_token_s = self.by_model[one.model]
+        further_tokens = one.cached_tokens - CONTEXT_TOKENS
+        return float(np.interp(one.rows, rows, seconds)) + cached_token_s * further_tokens

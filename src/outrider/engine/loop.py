@@ -75,7 +75,7 @@ class StepLoop:
         if self.adaptive is not None:
             self.adaptive.learn(batch, draft, verdict.accepted)
             if all(piece.tokens == 1 for piece in pieces):  # rows of a prompt cost less
-                self.adaptive.took(len(layout.rows.token_ids), verified_at - drafted_at)
+                self.adaptive.took(batch, len(layout.rows.token_ids), verified_at - drafted_at)
         end = self.clock()
         self._record_prefills(pieces, end - start)
         decoding = [not piece.prefill for piece in pieces if piece.completes]

@@ -73,3 +73,28 @@ def test_no_step_is_larger_than_the_target_takes() -> None:
 
 def test_two_sizes_are_timed_where_one_would_be_enough() -> None:
     assert len(costs(Timed(), 1)) == 2
+
+
+@dataclass
+class Reading(CountingModel):
+    """Takes a second, and a millisecond for each token of each request that it attends to."""
+
+    def forward(self, rows: Rows) -> torch.Tensor:
+        ends = dict(zip(rows.sequences, rows.positions, strict=True))
+        self.clock.now_s += 1 + (sum(ends.values()) + len(ends)) / 1_000
+        used = [block for table in rows.block_tables for block in table]
+        assert len(set(used)) == len(used) <= self.num_blocks
+        return super().forward(rows)
+
+
+def test_what_a_cached_token_costs_is_timed_with_many_requests() -> None:
+    model = Reading(max_length=400, num_blocks=100)
+    curve = profile_steps(model, most_rows=20, clock=model.clock)
+    assert curve.cached_token_s == pytest.approx(0.001, rel=0.01)
+    assert curve.context_s(16 * 300) == pytest.approx(0.001 * (16 * 300 - 256), rel=0.01)
+
+
+@pytest.mark.parametrize("small", [{"num_blocks": 9}, {"max_length": 200}])
+def test_where_many_requests_find_no_room_it_counts_for_nothing(small: dict[str, int]) -> None:
+    model = Reading(**{"max_length": 400, "num_blocks": 100, **small})
+    assert profile_steps(model, most_rows=20, clock=model.clock).cached_token_s == 0

@@ -105,3 +105,13 @@ def test_a_step_shorter_than_the_clock_can_tell_says_nothing() -> None:
     for _ in range(3 * FIT_STEPS):
         costs.observe(4, 0.0)
     assert costs.curve is TRUE
+
+
+def test_what_long_contexts_take_says_nothing_of_rows() -> None:
+    measured = CostCurve(TRUE.table, TRUE.further_row_s, cached_token_s=1e-6)
+    costs = StepCosts(measured)
+    for _ in range(3 * FIT_STEPS):
+        for size in (4, 16):
+            costs.observe(size, TRUE.step_s(size) + 1e-6 * (9_000 - 256), cached_tokens=9_000)
+    np.testing.assert_allclose(costs.curve.table, TRUE.table)
+    assert costs.curve.cached_token_s == 1e-6

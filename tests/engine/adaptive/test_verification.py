@@ -164,3 +164,17 @@ def test_where_none_pays_each_is_gone_on_with_now_and_then() -> None:
     share = np.array(seen).sum(axis=0)
     assert (share > 0).all()
     assert share.sum() * token_s <= 1.1 * EXPLORING_SHARE * 3_000 * adaptive.cost.step_s(6)
+
+
+def test_long_contexts_which_a_step_reads_anyway_make_drafts_pay() -> None:
+    sampling = Sampling.seeded(SamplingParameters())
+    verified = []
+    for prompt_tokens in (64, 20_000):
+        batch = [
+            Sequence(str(i), [1] * prompt_tokens, max_tokens=9, sampling=sampling) for i in range(4)
+        ]
+        adaptive = AdaptiveVerification(replace(STEEP, cached_token_s=1e-6), K)
+        serve(adaptive, batch, good=2, steps=400)
+        verified.append(serve(adaptive, batch, good=2, steps=400).mean())
+    # Of 120 ms each of four rows is a twelfth, of 40 ms a quarter.
+    assert verified[1] > verified[0] + 0.5

@@ -5,15 +5,15 @@ from collections.abc import Callable
 import numpy as np
 from numpy.typing import NDArray
 
-from outrider.engine.adaptive.cost_curve import CostCurve
+from outrider.engine.adaptive.cost_curve import CONTEXT_TOKENS, CostCurve
 from outrider.engine.models.base import BLOCK_TOKENS, Rows, TargetModel, blocks_for
 
 ROW_COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 17, 24, 32, 33, 48, 64, 96, 128, 192, 256)
 """Sizes at which a step is timed; kernels cost the more per row the fewer rows there are, and tile
 registers take 16 rows at once."""
 
-CONTEXT_TOKENS = 256
-"""How much each row has to attend to while it is timed."""
+MANY_REQUESTS = 16
+"""So many requests, of one row each, are timed beside as many rows of one request."""
 
 REPEATS = 8
 
@@ -29,16 +29,26 @@ def profile_steps(
     room = min(model.max_length, model.num_blocks * BLOCK_TOKENS)
     most = max(2, min(most_rows, room))  # a curve has two points at least
     sizes = [size for size in ROW_COUNTS if size <= most]
-    for size in sizes:
-        _run(model, size, room)  # compiles, touches the memory
-    taken = np.zeros((repeats, len(sizes)))
+    steps = [one_request(model, size, room) for size in sizes]
+    requests = min(MANY_REQUESTS, most, model.num_blocks // blocks_for(CONTEXT_TOKENS + 1))
+    if requests > 1 and model.max_length > CONTEXT_TOKENS:
+        steps += [one_request(model, requests, room), many_requests(model, requests)]
+    for rows in steps:
+        _run(model, rows)  # compiles, touches the memory
+    taken = np.zeros((repeats, len(steps)))
     for times in taken:
         # Interleaved, so that a busy moment of the machine meets all sizes alike.
-        for place, size in enumerate(sizes):
+        for place, rows in enumerate(steps):
             start = clock()
-            _run(model, size, room)
+            _run(model, rows)
             times[place] = clock() - start
-    return CostCurve.of(dict(zip(sizes, typical(taken).tolist(), strict=True)))
+    seconds = typical(taken).tolist()
+    measured_s = dict(zip(sizes, seconds[: len(sizes)], strict=True))
+    if len(steps) == len(sizes):
+        return CostCurve.of(measured_s)
+    of_one, of_many = seconds[len(sizes) :]
+    further_tokens = (requests - 1) * CONTEXT_TOKENS
+    return CostCurve.of(measured_s, cached_token_s=max(of_many - of_one, 0.0) / further_tokens)
 
 
 def typical(taken: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -51,13 +61,22 @@ def typical(taken: NDArray[np.float64]) -> NDArray[np.float64]:
     return found
 
 
-def _run(model: TargetModel, size: int, room: int) -> None:
-    """Run a step to its end: a GPU still computes when `forward` returns, until a value is read."""
-    float(model.forward(_rows(model, size, room))[0, 0])
-
-
-def _rows(model: TargetModel, count: int, room: int) -> Rows:
+def one_request(model: TargetModel, count: int, room: int) -> Rows:
+    """Return `count` rows of one request, with a context in so much room of the cache."""
     start = max(0, min(CONTEXT_TOKENS, room - count))
     blocks = range(blocks_for(start + count))
     token = 1 % model.config.vocab_size
     return Rows([token] * count, range(start, start + count), [0] * count, [blocks], range(count))
+
+
+def many_requests(model: TargetModel, count: int) -> Rows:
+    """Return a row each of `count` requests, none of whose `CONTEXT_TOKENS` are shared."""
+    size = blocks_for(CONTEXT_TOKENS + 1)
+    tables = [range(at * size, (at + 1) * size) for at in range(count)]
+    token = 1 % model.config.vocab_size
+    return Rows([token] * count, [CONTEXT_TOKENS] * count, range(count), tables, range(count))
+
+
+def _run(model: TargetModel, rows: Rows) -> None:
+    """Run a step to its end: a GPU still computes when `forward` returns, until a value is read."""
+    float(model.forward(rows)[0, 0])

@@ -4,7 +4,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import isotonic_regression
 
-from outrider.engine.adaptive.cost_curve import CostCurve
+from outrider.engine.adaptive.cost_curve import CONTEXT_TOKENS, CostCurve
 
 FIT_STEPS = 32
 """So many steps wait to be fitted together: few enough that a machine whose speed changes has one
@@ -42,8 +42,12 @@ class StepCosts:
         self._rows: list[int] = []
         self._seconds: list[float] = []
 
-    def observe(self, rows: int, seconds: float) -> None:
-        """Learn that a step of `rows` rows, one of each request and its drafts, took so long."""
+    def observe(self, rows: int, seconds: float, *, cached_tokens: int = CONTEXT_TOKENS) -> None:
+        """Learn that a step of `rows` rows, one of each request and its drafts, took so long.
+
+        So many tokens were cached of its requests.
+        """
+        seconds -= self.curve.context_s(cached_tokens)
         if seconds <= 0:
             return  # shorter than the clock can tell
         self._rows.append(rows)
@@ -67,4 +71,6 @@ class StepCosts:
         self._trust = np.minimum(self._trust + steps, MOST_TRUST_STEPS)
         scale = np.exp(self._shape + self._level)
         table = isotonic_regression(self._measured.table * scale, weights=self._trust).x
-        self.curve = CostCurve(table, self._measured.further_row_s * float(scale[-1]))
+        self.curve = CostCurve(
+            table, self._measured.further_row_s * float(scale[-1]), self._measured.cached_token_s
+        )

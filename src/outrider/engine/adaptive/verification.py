@@ -40,6 +40,7 @@ class AdaptiveVerification:
         self._explorations = 0
         self._step_s = 0.0
         self._plain_rows = 1
+        self._context_s = 0.0
         self._length = DraftLength(k)
         # Compiles, before there is a request to wait for it.
         unsure, nothing = np.zeros((1, k)), np.zeros(1, np.int64)
@@ -62,12 +63,14 @@ class AdaptiveVerification:
         """What steps are thought to cost."""
         return self._costs.curve
 
-    def took(self, rows: int, seconds: float) -> None:
+    def took(self, batch: Batch[Sequence], rows: int, seconds: float) -> None:
         """Learn that a step of `rows` rows, one of each request and its drafts, took so long.
 
         Drafting is left out, whatever else depends on the rows is not.
         """
-        self._costs.observe(rows, seconds)
+        cached = sum(map(len, batch))
+        self._context_s = self._costs.curve.context_s(cached)
+        self._costs.observe(rows, seconds, cached_tokens=cached)
 
     def draft_length(self, most: int, *, plain_rows: int) -> int:
         """How many tokens to draft in the step that begins, of the `most` that can be used.
@@ -98,7 +101,7 @@ class AdaptiveVerification:
             most,
             self._estimator,
             plain_rows=self._plain_rows,
-            rate=self._length.best_rate * len(made) / curve.step_s(self._plain_rows),
+            rate=self._length.best_rate * len(made) / self._step_s_of(self._plain_rows),
             token_s=token_s,
             cost=curve,
         ).tolist()
@@ -119,7 +122,8 @@ class AdaptiveVerification:
         between passes caches hold weights alone, and each kind of array operation is a wait.
         """
         curve, drafted = self._costs.curve, draft.lengths.tolist()
-        plain_s = step_s = curve.step_s(plain_rows)
+        self._context_s = curve.context_s(sum(map(len, batch)))
+        plain_s = step_s = self._step_s_of(plain_rows)
         longest = max(drafted)
         promised, verified = list[float](), list[int]()
         if longest:
@@ -130,12 +134,12 @@ class AdaptiveVerification:
                 self._estimator,
                 plain_rows=plain_rows,
                 sampling=len(drafted),
-                spent_s=spent_s,
+                spent_s=spent_s + self._context_s,
                 cost=curve,
                 in_order=draft.probabilities is not None,
             )
             promised, verified = budget.promised.tolist(), budget.verified.tolist()
-            step_s = curve.step_s(plain_rows + sum(verified))
+            step_s = self._step_s_of(plain_rows + sum(verified))
         self._length.observe(
             promised,
             verified,
@@ -150,8 +154,13 @@ class AdaptiveVerification:
         if not longest:
             return draft
         lengths = budget.lengths.tolist()
-        self._explore(drafted, lengths, curve.step_s(plain_rows + sum(verified) + 1) - step_s)
+        further_s = self._step_s_of(plain_rows + sum(verified) + 1) - step_s
+        self._explore(drafted, lengths, further_s)
         return draft if lengths == drafted else draft.cut(np.array(lengths))
+
+    def _step_s_of(self, rows: int) -> float:
+        """What a step of so many rows takes with the requests of this step or the last."""
+        return self._costs.curve.step_s(rows) + self._context_s
 
     def _explore(self, drafted: list[int], lengths: list[int], further_s: float) -> None:
         """Make one of the `lengths` [B], at most `drafted` [B], longer where `further_s` is due."""
