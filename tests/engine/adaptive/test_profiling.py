@@ -94,7 +94,9 @@ def test_what_a_cached_token_costs_is_timed_with_many_requests() -> None:
     assert curve.context_s(16 * 300) == pytest.approx(0.001 * (16 * 300 - 256), rel=0.01)
 
 
-@pytest.mark.parametrize("small", [{"num_blocks": 9}, {"max_length": 200}])
-def test_where_many_requests_find_no_room_it_counts_for_nothing(small: dict[str, int]) -> None:
-    model = Reading(**{"max_length": 400, "num_blocks": 100, **small})
+@pytest.mark.parametrize(("num_blocks", "max_length"), [(9, 400), (100, 200)])
+def test_where_many_requests_find_no_room_it_counts_for_nothing(
+    num_blocks: int, max_length: int
+) -> None:
+    model = Reading(num_blocks=num_blocks, max_length=max_length)
     assert profile_steps(model, most_rows=20, clock=model.clock).cached_token_s == 0
