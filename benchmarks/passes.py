@@ -10,14 +10,17 @@ import torch
 from numpy.typing import NDArray
 
 from outrider.engine.adaptive.cost_curve import CONTEXT_TOKENS
-from outrider.engine.adaptive.profiling import many_requests, one_request, typical
+from outrider.engine.adaptive.profiling import (
+    MANY_REQUESTS,
+    many_requests,
+    one_request,
+    typical,
+)
 from outrider.engine.models.base import Rows, TargetModel
 
 SIZES = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 17, 24, 32, 33, 48, 64, 96, 144)
 ROUNDS = 40
 """How often each size is timed."""
-MANY = 16
-"""So many requests of one row each are timed beside as many rows of one."""
 
 
 class Pass(NamedTuple):
@@ -81,12 +84,12 @@ class TypicalPasses:
         names = list(models)
         steps = {
             name: [
-                *(one_request(model, size, model.max_length) for size in (*SIZES, MANY)),
-                many_requests(model, MANY),
+                *(one_request(model, size, model.max_length) for size in SIZES),
+                many_requests(model, MANY_REQUESTS),
             ]
             for name, model in models.items()
         }
-        taken = np.zeros((ROUNDS + 1, len(names) * (len(SIZES) + 2)))  # the first warms up
+        taken = np.zeros((ROUNDS + 1, len(names) * (len(SIZES) + 1)))  # the first warms up
         for times in taken:
             for place in range(len(times)):
                 step, which = divmod(place, len(names))
@@ -95,13 +98,13 @@ class TypicalPasses:
                 models[name].forward(steps[name][step])
                 times[place] = time.perf_counter() - start
         found = typical(taken[1:]).reshape(-1, len(names))
-        further_tokens = (MANY - 1) * CONTEXT_TOKENS
+        beside, further_tokens = SIZES.index(MANY_REQUESTS), (MANY_REQUESTS - 1) * CONTEXT_TOKENS
         return cls(
             {
                 name: Sizes(
                     np.array(SIZES),
-                    of_model[:-2],
-                    float(of_model[-1] - of_model[-2]) / further_tokens,
+                    of_model[:-1],
+                    float(of_model[-1] - of_model[beside]) / further_tokens,
                 )
                 for name, of_model in zip(names, found.T, strict=True)
             }

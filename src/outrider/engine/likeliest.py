@@ -29,7 +29,7 @@ _NAME = "likeliest"
 def tell(logits: torch.Tensor, likeliest: Likeliest) -> None:
     """Say what is known of `logits` [R, V], of this very tensor and not of views or copies of it.
 
-    Whoever changes them afterwards says so with `forget`.
+    It holds as long as they are not changed, or until `forget`.
     """
     logits.__dict__[_NAME] = likeliest
 

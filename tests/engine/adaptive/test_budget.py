@@ -65,6 +65,10 @@ def test_confidence_that_is_no_number_promises_nothing_nor_does_what_follows() -
     assert chosen([[0.9, float("nan"), 0.9], [float("nan")] * 3], FLAT) == [1, 0]
 
 
+def test_what_is_certain_or_impossible_is_promised_as_such() -> None:
+    np.testing.assert_allclose(budget([[1.0, 0.0]], FLAT).promised, [1.0, 0.0])
+
+
 def test_beyond_the_curve_rows_cost_as_its_last_ones() -> None:
     # 1.6 tokens in 1.5 s, then 2.08 in 2 s.
     assert chosen([[0.6, 0.8]], CostCurve.of({1: 1.0, 2: 1.5})) == [1]

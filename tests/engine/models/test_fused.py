@@ -226,8 +226,10 @@ def test_of_a_pass_with_logits_that_are_no_numbers_it_tells_nothing(
     checkpoint: Callable[..., Path],
 ) -> None:
     model = load(checkpoint())
+    rows = Rows([1, 2], range(2), [0] * 2, [STRAIGHT], range(2))
+    assert known(model.forward(rows)) is not None
     model._model[1].norm[:] = np.nan
-    logits = model.forward(Rows([1, 2], range(2), [0] * 2, [STRAIGHT], range(2)))
+    logits = model.forward(rows)
     assert logits.isnan().all()
     assert known(logits) is None
 

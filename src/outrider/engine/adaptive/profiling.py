@@ -13,7 +13,7 @@ ROW_COUNTS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 16, 17, 24, 32, 33, 48, 64, 96,
 registers take 16 rows at once."""
 
 MANY_REQUESTS = 16
-"""So many requests, of one row each, are timed beside as many rows of one request."""
+"""So many requests at most, of one row each, are compared with as many rows of one request."""
 
 REPEATS = 8
 
@@ -30,9 +30,11 @@ def profile_steps(
     most = max(2, min(most_rows, room))  # a curve has two points at least
     sizes = [size for size in ROW_COUNTS if size <= most]
     steps = [one_request(model, size, room) for size in sizes]
-    requests = min(MANY_REQUESTS, most, model.num_blocks // blocks_for(CONTEXT_TOKENS + 1))
-    if requests > 1 and model.max_length > CONTEXT_TOKENS:
-        steps += [one_request(model, requests, room), many_requests(model, requests)]
+    fitting = model.num_blocks // blocks_for(CONTEXT_TOKENS + 1)
+    fitting = min(MANY_REQUESTS, fitting) if model.max_length > CONTEXT_TOKENS else 0
+    requests = max((size for size in sizes if size <= fitting), default=0)
+    if requests > 1:
+        steps.append(many_requests(model, requests))
     for rows in steps:
         _run(model, rows)  # compiles, touches the memory
     taken = np.zeros((repeats, len(steps)))
@@ -43,12 +45,11 @@ def profile_steps(
             _run(model, rows)
             times[place] = clock() - start
     seconds = typical(taken).tolist()
-    measured_s = dict(zip(sizes, seconds[: len(sizes)], strict=True))
-    if len(steps) == len(sizes):
+    measured_s = dict(zip(sizes, seconds, strict=False))
+    if requests <= 1:
         return CostCurve.of(measured_s)
-    of_one, of_many = seconds[len(sizes) :]
-    further_tokens = (requests - 1) * CONTEXT_TOKENS
-    return CostCurve.of(measured_s, cached_token_s=max(of_many - of_one, 0.0) / further_tokens)
+    further_s, further_tokens = seconds[-1] - measured_s[requests], (requests - 1) * CONTEXT_TOKENS
+    return CostCurve.of(measured_s, cached_token_s=max(further_s, 0.0) / further_tokens)
 
 
 def typical(taken: NDArray[np.float64]) -> NDArray[np.float64]:

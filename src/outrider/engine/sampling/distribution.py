@@ -17,8 +17,8 @@ Setting = TypeVar("Setting", int, float)
 def greedy_tokens(logits: torch.Tensor) -> torch.Tensor:
     """Return int64 [rows], the most likely token of each row of `logits` [rows, V], first on ties.
 
-    Every greedy token comes from this one function, so that plain and speculative decoding
-    break ties alike.
+    Every greedy token comes from this one function, or from the model that made the logits and
+    told, which takes the first too: plain and speculative decoding break ties alike.
     """
     if (likeliest := known(logits)) is not None:
         return torch.from_numpy(likeliest.tokens)

@@ -7,7 +7,7 @@ import numpy as np
 import torch
 
 from outrider.engine.drafting.draft import Draft
-from outrider.engine.likeliest import forget, known
+from outrider.engine.likeliest import known
 from outrider.engine.sampling import unusable_rows
 
 
@@ -38,7 +38,6 @@ def take_out_broken_rows(logits: torch.Tensor, draft: Draft) -> list[BrokenRow]:
         if rows.any():
             row = int(rows.argmax())
             found.append(BrokenRow(request, row, _reason(logits[end - count + row])))
-    forget(logits)
     with torch.inference_mode():  # in which a model may have made them
         logits[torch.from_numpy(np.flatnonzero(unusable)).to(logits.device)] = 0
     return found
