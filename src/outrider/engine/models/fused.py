@@ -18,7 +18,7 @@ from outrider.engine.likeliest import Likeliest, forget, tell
 from outrider.engine.models.base import Rows
 from outrider.engine.models.config import DecoderConfig
 from outrider.engine.models.fused_batch import PASS_ROWS, PassLimits, batches
-from outrider.engine.models.helpers import Helpers
+from outrider.engine.models.kernel_threads import KernelThreads
 from outrider.engine.models.packing import (
     Packing,
     kernel_constants,
@@ -83,7 +83,7 @@ class FusedDecoder:
         self._of_tokens: dict[int, torch.Tensor] = {}  # the logits of tokens in it, by row count
         self._threads = threads
         self._forward: Any = None
-        self._helpers = Helpers(threads - 1)
+        self._kernel_threads = KernelThreads(threads - 1)
 
     @staticmethod
     def kv_bytes_per_token(config: DecoderConfig, packing: Packing) -> int:
@@ -136,7 +136,7 @@ class FusedDecoder:
         )
         if self._forward is None:
             self._forward = for_types_of(forward, (0, *arguments))
-        self._helpers.run(self._forward, *arguments)
+        self._kernel_threads.run(self._forward, *arguments)
         self._forward(0, *arguments)
 
     def _scratch(self, batch: Batch) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 Work = tuple[Callable[..., Any], tuple[Any, ...]]
 
 
-class Helpers:
+class KernelThreads:
     """So many threads that wait for work; they end when nobody holds this any longer.
 
     Nothing comes back, neither a result nor a sign that a thread is done: between two passes, when
@@ -23,7 +23,7 @@ class Helpers:
         weakref.finalize(self, _dismiss, self._waiting)
 
     def run(self, function: Callable[..., Any], *arguments: Any) -> None:
-        """Let helper i, from 1 on, call `function(i, *arguments)`, which must not raise."""
+        """Let thread i, from 1 on, call `function(i, *arguments)`, which must not raise."""
         for i, queue in enumerate(self._waiting, start=1):
             queue.put((function, (i, *arguments)))
 
